@@ -1,0 +1,40 @@
+"""What can go wrong on the training side.
+
+HookError
+├── CalendarError    a run calendar cannot be read, is not valid, or cannot be published
+├── GpuError         a GPU cannot be found, read or limited
+└── SettingError     an environment variable or argument of the Governor cannot be used
+"""
+
+from __future__ import annotations
+
+
+class HookError(Exception):
+    """A fault told in three parts: what failed, why, and how to mend it.
+
+    Args:
+        what: The subject: file and key, device, or setting.
+        why: Value, unit and limit in one sentence.
+        fix: What the reader can do about it.
+    """
+
+    def __init__(self, what: str, why: str, fix: str) -> None:
+        super().__init__(what, why, fix)
+        self.what = what
+        self.why = why
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why} {self.fix}"
+
+
+class CalendarError(HookError):
+    """A run calendar cannot be read, is not valid, or cannot be published."""
+
+
+class GpuError(HookError):
+    """A GPU cannot be found, read or limited."""
+
+
+class SettingError(HookError):
+    """A setting of the Governor cannot be used."""

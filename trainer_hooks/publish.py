@@ -1,0 +1,102 @@
+"""Folders that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from trainer_hooks.errors import CalendarError
+
+POINTER = "current"
+_FREE_SPACE = "Nothing half-written was left and the calendar in force is unchanged; free space or fix the folder."
+
+
+def publish_folder(root: Path, name: str, files: Mapping[str, bytes]) -> Path:
+    """Put a folder of files in place by one rename, then swap the pointer `current` to it.
+
+    An equal folder already in place is kept; a different one under the same name is never replaced.
+
+    Args:
+        root: Folder that holds the published folders; made if absent.
+        name: Name of the new folder.
+        files: Relative path -> content.
+
+    Returns:
+        The published folder.
+
+    Raises:
+        CalendarError: The disk refused (full, read-only, ...), or another folder bears the name.
+    """
+    target = root / name
+    # Readers may run as other users, so the folders keep the ordinary mode that mkdtemp would narrow.
+    staging = root / f".{name}.{secrets.token_hex(8)}"
+    pointer = root / f".{POINTER}.{secrets.token_hex(8)}"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        if not target.exists():
+            _write_tree(staging, files)
+            # Another publisher may have won the race; then its folder is the one compared below.
+            with suppress(FileExistsError):
+                _rename_new(staging, target)
+            _sync_folder(root)
+        if _tree(target) != dict(files):
+            raise CalendarError(
+                str(target),
+                "another calendar with the same id is already published there.",
+                "A published calendar never changes: give the new one another id.",
+            )
+        _write_file(pointer, f"{name}\n".encode("ascii"))
+        os.replace(pointer, root / POINTER)
+        _sync_folder(root)
+    except OSError as error:
+        raise CalendarError(
+            str(target), f"the calendar cannot be written ({error.strerror or error}).", _FREE_SPACE
+        ) from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+        with suppress(OSError):
+            pointer.unlink(missing_ok=True)
+    return target
+
+
+def _write_tree(folder: Path, files: Mapping[str, bytes]) -> None:
+    folder.mkdir()
+    parents = {folder, *((folder / file).parent for file in files)}
+    for parent in sorted(parents):
+        parent.mkdir(exist_ok=True)
+    for file, content in files.items():
+        _write_file(folder / file, content)
+    for parent in parents:
+        _sync_folder(parent)
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    with path.open("xb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _rename_new(staging: Path, target: Path) -> None:
+    try:
+        os.rename(staging, target)
+    except OSError as error:
+        if target.exists():
+            raise FileExistsError(str(target)) from error
+        raise
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _tree(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -1,0 +1,163 @@
+"""What must hold inside a run calendar, beyond the types of its keys."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from trainer_hooks.codec import SERIES
+from trainer_hooks.contract import CHECKPOINTS, STATES, BlockPlan, Calendar, RunCalendar, Window
+from trainer_hooks.errors import CalendarError
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_MAKE_AGAIN = "Make the calendar again; a calendar that breaks this rule is never followed."
+
+
+def check_id(calendar_id: str, subject: str) -> None:
+    """Refuse an id that could not name a folder safely.
+
+    Raises:
+        CalendarError: The id is empty, too long, or holds more than letters, digits, `-` and `_`.
+    """
+    if not _ID.fullmatch(calendar_id):
+        raise CalendarError(
+            subject,
+            f"the calendar id {calendar_id[:40]!r} must be 1 to 128 letters, digits, '-' or '_'.",
+            _MAKE_AGAIN,
+        )
+
+
+def check_run(run: RunCalendar, subject: str) -> None:
+    """Refuse windows that a hook could not follow.
+
+    Args:
+        run: The run's calendar.
+        subject: File, or name of the run, used in errors.
+
+    Raises:
+        CalendarError: Naming the window: not UTC, empty, out of order, overlapping, with a gap, outside the
+            validity, GPUs that do not fit the state, or a negative or non-finite number.
+    """
+
+    def refuse(where: str, why: str) -> CalendarError:
+        return CalendarError(f"{subject}, {where}", why, _MAKE_AGAIN)
+
+    _check_header(run.calendar_id, run.issued_at, run.valid_from, run.valid_until, subject)
+    if not run.run:
+        raise refuse("key run", "the run has no name.")
+    if not run.windows:
+        raise refuse("key windows", "there are none, but windows must cover valid_from to valid_until.")
+    expected = run.valid_from
+    for position, window in enumerate(run.windows):
+        where = f"windows[{position}]"
+        _check_times((window.start, window.end), f"{subject}, {where}")
+        if window.end <= window.start:
+            raise refuse(where, f"it ends at {window.end} but starts at {window.start}.")
+        if window.start != expected:
+            fault = "overlaps the one before or is out of order" if window.start < expected else "leaves a gap"
+            raise refuse(where, f"it {fault}: it starts at {window.start}, not at {expected}.")
+        why = _fault_of(window)
+        if why:
+            raise refuse(where, why)
+        expected = window.end
+    if expected != run.valid_until:
+        raise refuse("key windows", f"the last ends at {expected}, but valid_until is {run.valid_until}.")
+
+
+def _fault_of(window: Window) -> str:
+    if window.state not in STATES:
+        return f"state {window.state!r} is not one of {', '.join(STATES)}."
+    if window.checkpoint not in CHECKPOINTS:
+        return f"checkpoint {window.checkpoint!r} is not one of {', '.join(CHECKPOINTS)}."
+    if window.checkpoint == "after" and window.state != "run":
+        return f"checkpoint 'after' belongs to a run window, not to {window.state!r}."
+    if window.checkpoint == "before" and window.state == "run":
+        return "checkpoint 'before' belongs to a hold or off window, not to 'run'."
+    if window.state == "off" and window.gpus != 0:
+        return f"state 'off' gives all GPUs back, but gpus is {window.gpus}."
+    if window.state != "off" and (window.gpus < 1 or window.pool is None or window.block is None):
+        return f"state {window.state!r} needs at least 1 GPU, a pool and a block."
+    for name in ("tokens", "energy_kwh"):
+        number = getattr(window, name)
+        if not (math.isfinite(number) and number >= 0):
+            return f"{name} is {number}, but must be finite and not negative."
+    if not math.isfinite(window.kgco2e):
+        return f"kgco2e is {window.kgco2e}, but must be finite."
+    limit = window.gpu_power_limit_w
+    if limit is not None and not (math.isfinite(limit) and limit > 0):
+        return f"gpu_power_limit_w is {limit} W, but must be finite and above 0 W."
+    return ""
+
+
+def check_calendar(calendar: Calendar, subject: str) -> None:
+    """Refuse a header whose parts do not fit each other.
+
+    Args:
+        calendar: The header.
+        subject: File, or name of the calendar, used in errors.
+
+    Raises:
+        CalendarError: Naming the key: slots that do not fill the validity, series of the wrong length, numbers
+            that are not finite, runs or blocks named twice, or malformed hashes.
+    """
+
+    def refuse(where: str, why: str) -> CalendarError:
+        return CalendarError(f"{subject}, key {where}", why, _MAKE_AGAIN)
+
+    _check_header(calendar.calendar_id, calendar.issued_at, calendar.valid_from, calendar.valid_until, subject)
+    if calendar.slot_minutes < 1 or calendar.n_slots < 1:
+        raise refuse("n_slots", f"{calendar.n_slots} slots of {calendar.slot_minutes} min are not possible.")
+    minutes = (calendar.valid_until - calendar.valid_from) / timedelta(minutes=1)
+    if minutes != calendar.slot_minutes * calendar.n_slots:
+        raise refuse(
+            "n_slots",
+            f"{calendar.n_slots} slots of {calendar.slot_minutes} min do not fill the {minutes:g} min of validity.",
+        )
+    if calendar.certified_gap is not None and not 0 <= calendar.certified_gap < math.inf:
+        raise refuse("certified_gap", f"{calendar.certified_gap} must be finite and not negative.")
+    for position, plan in enumerate(calendar.blocks):
+        why = _fault_of_block(plan, calendar.n_slots)
+        if why:
+            raise refuse(f"blocks[{position}]", why)
+    for position, short in enumerate(calendar.shortfalls):
+        _check_times((short.deadline,), f"{subject}, key shortfalls[{position}].deadline")
+        if not (math.isfinite(short.tokens_short) and math.isfinite(short.hours_short)):
+            raise refuse(f"shortfalls[{position}]", "tokens_short and hours_short must be finite.")
+    for position, entry in enumerate(calendar.runs):
+        if not _SHA256.fullmatch(entry.sha256):
+            raise refuse(f"runs[{position}].sha256", "it must be 64 lower-case hexadecimal digits.")
+    for where, names in (
+        ("blocks", [plan.block for plan in calendar.blocks]),
+        ("runs", [entry.run for entry in calendar.runs]),
+    ):
+        twins = len(names) - len(set(names))
+        if twins:
+            raise refuse(where, f"{twins} of its names stand there more than once.")
+
+
+def _fault_of_block(plan: BlockPlan, n_slots: int) -> str:
+    series: dict[str, Iterable[float | None]] = {name: getattr(plan, name) for name in SERIES}
+    series["supply_setpoint_c"] = plan.supply_setpoint_c
+    for name, values in series.items():
+        entries = tuple(values)
+        if len(entries) != n_slots:
+            return f"{name} has {len(entries)} entries for {n_slots} slots."
+        if not all(entry is None or math.isfinite(entry) for entry in entries):
+            return f"{name} holds a number that is not finite."
+    return ""
+
+
+def _check_header(calendar_id: str, issued: datetime, start: datetime, end: datetime, subject: str) -> None:
+    check_id(calendar_id, subject)
+    _check_times((issued, start, end), subject)
+    if end <= start:
+        raise CalendarError(subject, f"valid_until {end} is not after valid_from {start}.", _MAKE_AGAIN)
+
+
+def _check_times(times: Iterable[datetime], subject: str) -> None:
+    for time in times:
+        if time.tzinfo is None or time.utcoffset() != timedelta(0):
+            raise CalendarError(subject, f"the time {time} must be timezone-aware UTC.", _MAKE_AGAIN)
