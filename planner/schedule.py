@@ -1,0 +1,112 @@
+"""What a planner decides: when each gang runs, in which pool, how hard; and the power that follows.
+
+`optimize` and `baseline` make schedules, `publish` turns them into the published calendar.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import numpy as np
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class RunSchedule:
+    """One run's slots.
+
+    Args:
+        run: Name of the run.
+        pool: Pool it uses in the horizon, or None if it does not run.
+        gpu_power_limit_w: Limit per slot, W; 0 where the run is off, shape (T,).
+        ends: Instant inside the last on-slot at which the work is complete and the gang let go, UTC; None for the
+            slot's end.
+        why: One line for people: why the run stands where it does.
+    """
+
+    run: str
+    pool: str | None
+    gpu_power_limit_w: npt.NDArray[np.float64]
+    ends: datetime | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class BlockSchedule:
+    """One block's energy decisions, slot averages in kW, shape (T,).
+
+    Args:
+        block: Name of the block.
+        solar_used_kw: Solar power used, at most what is on offer; the rest is curtailed.
+        charge_kw: Battery charging, AC.
+        discharge_kw: Battery discharging, AC.
+    """
+
+    block: str
+    solar_used_kw: npt.NDArray[np.float64]
+    charge_kw: npt.NDArray[np.float64]
+    discharge_kw: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """A promise that the plan does not keep.
+
+    Args:
+        run: Name of the run.
+        stage: Name of its stage.
+        deadline: When the tokens were due, UTC.
+        tokens_short: Tokens missing then.
+        hours_short: The same in hours of the whole gang at full speed.
+        made_up_at: Instant at which the plan has made the missing tokens up, UTC, or None if not in this horizon.
+        sentence: For people, with the cause where it is known.
+    """
+
+    run: str
+    stage: str
+    deadline: datetime
+    tokens_short: float
+    hours_short: float
+    made_up_at: datetime | None
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The decisions for all runs and blocks of a week."""
+
+    runs: tuple[RunSchedule, ...]
+    blocks: tuple[BlockSchedule, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A schedule with what is known about its quality.
+
+    Args:
+        schedule: The decisions.
+        status: "optimal" (gap target reached), "time-limit" (a plan, but the gap target was not reached).
+        objective: Value of the program's objective, money.
+        bound: No plan of the program can cost less, money.
+        mip_gap: (objective - bound) / |objective|, 0 where both are equal.
+        terms: Name -> money: energy, demand, carbon, water, wear, lateness; they add up to the objective.
+        shortfalls: Promises not kept.
+        build_s: Seconds to build the program.
+        solve_s: Seconds to solve it.
+        size: Name -> count: columns, rows, binaries, cuts.
+    """
+
+    schedule: Schedule
+    status: str
+    objective: float
+    bound: float
+    mip_gap: float
+    terms: tuple[tuple[str, float], ...]
+    shortfalls: tuple[Shortfall, ...]
+    build_s: float
+    solve_s: float
+    size: tuple[tuple[str, int], ...]

@@ -1,0 +1,64 @@
+"""One signal over time as a provider delivered it, each row with its meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import pandas as pd
+
+SIGNALS = {
+    "carbon": "gCO2e/kWh",
+    "price": "money/kWh",
+    "dry_bulb": "degC",
+    "wet_bulb": "degC",
+    "ghi": "W/m2",
+    "wind_speed_100m": "m/s",
+}
+"""Name of each signal and the one unit it has inside."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One signal of one zone.
+
+    Args:
+        signal: Key of SIGNALS.
+        zone: Zone or place it holds for.
+        unit: Unit of `rows.value`: always SIGNALS[signal], with the currency's code for money.
+        basis: "direct", "lifecycle" or "marginal" for carbon, "" otherwise.
+        source: Provider and what was asked, for people.
+        licence: Licence and attribution.
+        rows: One row per interval by rising, unique `t_start`: columns t_start, t_end (datetime64 UTC), value (float,
+            NaN never: a missing interval has no row), kind ("actual" | "forecast" | "modelled"), flags (str, "" or names
+            joined by ";": estimated, filled, stale, duplicate_resolved, profile, synthetic, ...).
+        issued_at: When the provider issued it, UTC, or None.
+        fetched_at: When it was fetched, UTC, or None for data that stands in a file.
+    """
+
+    signal: str
+    zone: str
+    unit: str
+    basis: str
+    source: str
+    licence: str
+    rows: pd.DataFrame
+    issued_at: datetime | None
+    fetched_at: datetime | None
+
+
+class Source(Protocol):
+    """A provider."""
+
+    name: str
+
+    def fetch(self, signal: str, zone: str, start: datetime, end: datetime) -> Series:
+        """Return what the provider has of `signal` in [start, end), UTC; it may end earlier.
+
+        Raises:
+            DataUnavailable: Nothing usable came.
+        """
+        ...

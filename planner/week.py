@@ -1,0 +1,349 @@
+"""Everything the plan of one horizon is made from, as one frozen object.
+
+A `Week` is all that `optimize`, the baselines and the judge are given: no clock, file or network hides behind it.
+Arrays have one value per slot of `Week.grid` and are read-only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from planner.timegrid import TimeGrid, iso, zone
+from power.blocks import capacity_kw
+from power.renewables import solar_power_kw
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from thermal.plant import CoolingPlant
+
+    from power.battery import Battery
+    from power.blocks import PowerBlock
+    from power.gpu import GpuType, OperatingPoint
+    from power.renewables import SolarArray
+    from power.tariff import Tariff
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What the grid and the weather do in each slot (forecast or actual), arrays of shape (T,).
+
+    Args:
+        ci_gco2_per_kwh: Average carbon intensity of grid energy, gCO2e/kWh.
+        ci_basis: "direct" or "lifecycle"; one basis for the whole plan.
+        price_per_kwh: Energy price, money per kWh; may be negative.
+        dry_bulb_c: Outdoor dry-bulb temperature, deg C.
+        wet_bulb_c: Outdoor wet-bulb temperature, deg C.
+        ghi_w_per_m2: Global horizontal irradiance, W/m2.
+    """
+
+    ci_gco2_per_kwh: npt.NDArray[np.float64]
+    ci_basis: str
+    price_per_kwh: npt.NDArray[np.float64]
+    dry_bulb_c: npt.NDArray[np.float64]
+    wet_bulb_c: npt.NDArray[np.float64]
+    ghi_w_per_m2: npt.NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where one signal of the week came from.
+
+    Args:
+        signal: Name of the field in `Signals`.
+        source: Provider and zone, such as "demo demo-central" or "csv price.csv".
+        unit: Unit as delivered.
+        basis: Such as "direct", "lifecycle", "marginal", or "" where it has no meaning.
+        licence: Licence of the data.
+        issued_at: When the provider issued it, UTC, or None where it does not say.
+        flags: Flag -> count of slots that carry it (estimated, filled, stale, profile, synthetic, ...).
+        sha256: Digest of the values used.
+    """
+
+    signal: str
+    source: str
+    unit: str
+    basis: str
+    licence: str
+    issued_at: datetime | None
+    flags: tuple[tuple[str, int], ...]
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """A power block with what stands behind its meter.
+
+    Args:
+        power: Capacity, service dates, deratings, ramp.
+        plant: Its cooling plant.
+        solar: Its solar array, or None.
+        battery: Its battery, or None.
+        idle_powered: Per slot, whether GPUs without a job stay powered (they are powered down where the capacity or the
+            cooling of the slot could not even carry all of them idle), shape (T,) of bool.
+    """
+
+    power: PowerBlock
+    plant: CoolingPlant
+    solar: SolarArray | None
+    battery: Battery | None
+    idle_powered: npt.NDArray[np.bool_]
+
+    @property
+    def name(self) -> str:
+        """The block's name."""
+        return self.power.name
+
+
+@dataclass(frozen=True)
+class Pool:
+    """GPUs of one type in one block on one fabric island: where a whole gang can run.
+
+    Args:
+        name: Such as "a1".
+        block: Name of its block.
+        gpu: Type with idle power.
+        island: Fabric island; a gang never spans two.
+        commissioning: (first instant, UTC, count in service from then on), by rising time.
+    """
+
+    name: str
+    block: str
+    gpu: GpuType
+    island: str
+    commissioning: tuple[tuple[datetime, int], ...]
+
+    def gpus_in_service(self, grid: TimeGrid) -> npt.NDArray[np.int64]:
+        """Return the count of GPUs in service throughout each slot, shape (T,)."""
+        count = np.zeros(grid.n_slots, dtype=np.int64)
+        for since, gpus in self.commissioning:
+            first = max(0, int(np.ceil(grid.position(since))))
+            count[first:] = gpus
+        return count
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A piece of a run's work with its own deadline.
+
+    Args:
+        name: Such as "pretrain".
+        tokens: Tokens of this stage, not counting those of earlier stages.
+        deadline: Instant by which the run's tokens up to and with this stage are due, UTC.
+    """
+
+    name: str
+    tokens: float
+    deadline: datetime
+
+
+@dataclass(frozen=True)
+class PoolOption:
+    """How a run performs in a pool it may use.
+
+    Args:
+        pool: Name of the pool.
+        tokens_per_gpu_s: Useful tokens per second and GPU at the highest operating point.
+        points: Operating points worth planning with (`power.gpu.concave_points`), by rising limit.
+    """
+
+    pool: str
+    tokens_per_gpu_s: float
+    points: tuple[OperatingPoint, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training run: one gang, whole or off.
+
+    Every start costs `reload_s` and every stop `checkpoint_s` in which the gang draws power and makes no tokens.
+
+    Args:
+        name: Unique name.
+        gpus: Gang size.
+        stages: By rising deadline; tokens due may lie partly in the past (`tokens_done`).
+        options: Pools the run may use; it uses one of them for the whole horizon.
+        earliest_start: First instant at which it may run, UTC.
+        priority: 1 (first) to 5 (last).
+        checkpoint_s: Seconds to save a checkpoint before a stop.
+        reload_s: Seconds from start to the first useful token.
+        min_run_h: Shortest spell of running, h.
+        min_pause_h: Shortest pause between two spells, h.
+        max_pauses: Most pauses in the horizon.
+        on_off_grid_h: Starts and stops lie on this grid, h, counted from the start of the horizon; whole slots.
+        tokens_done: Tokens made before the horizon.
+        running_in: Pool in which the run is running as the horizon starts, or None; it then needs no reload.
+    """
+
+    name: str
+    gpus: int
+    stages: tuple[Stage, ...]
+    options: tuple[PoolOption, ...]
+    earliest_start: datetime
+    priority: int
+    checkpoint_s: float
+    reload_s: float
+    min_run_h: float
+    min_pause_h: float
+    max_pauses: int
+    on_off_grid_h: float
+    tokens_done: float = 0.0
+    running_in: str | None = None
+
+    @property
+    def lateness_weight(self) -> float:
+        """Factor on the price of lateness: 4, 2, 1, 1/2, 1/4 for priority 1 to 5."""
+        return 2.0 ** (3 - self.priority)
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What the plan pays for things that have no tariff.
+
+    Args:
+        currency: ISO 4217 code of all money.
+        carbon_per_t: Money per tonne CO2e.
+        water_per_m3: Money per cubic metre.
+        lateness_per_gpu_h: Money per GPU-hour of work missing at a deadline, and again for each further day that it is
+            missing, times the run's lateness weight.
+    """
+
+    currency: str
+    carbon_per_t: float
+    water_per_m3: float
+    lateness_per_gpu_h: float
+
+
+@dataclass(frozen=True)
+class Week:
+    """All inputs of one horizon.
+
+    Args:
+        site: Name of the site.
+        timezone: IANA name of site time.
+        grid: The slots.
+        issued_at: When the plan is made, UTC; part of the inputs.
+        signals: Grid and weather per slot.
+        provenance: One entry per signal.
+        blocks: Power blocks.
+        pools: GPU pools.
+        runs: Training runs.
+        tariff: Contract for energy.
+        prices: Prices of carbon, water and lateness.
+        labels: Sentences that every output must show, such as that a source is synthetic.
+    """
+
+    site: str
+    timezone: str
+    grid: TimeGrid
+    issued_at: datetime
+    signals: Signals
+    provenance: tuple[Provenance, ...]
+    blocks: tuple[Block, ...]
+    pools: tuple[Pool, ...]
+    runs: tuple[Run, ...]
+    tariff: Tariff
+    prices: Prices
+    labels: tuple[str, ...] = ()
+
+    @cached_property
+    def tz(self) -> ZoneInfo:
+        """Site time zone."""
+        return zone(self.timezone)
+
+    def block(self, name: str) -> Block:
+        """Return the block of that name (KeyError if there is none)."""
+        return {b.name: b for b in self.blocks}[name]
+
+    def pool(self, name: str) -> Pool:
+        """Return the pool of that name (KeyError if there is none)."""
+        return {p.name: p for p in self.pools}[name]
+
+    def run(self, name: str) -> Run:
+        """Return the run of that name (KeyError if there is none)."""
+        return {r.name: r for r in self.runs}[name]
+
+    def capacity_kw(self, block: Block) -> npt.NDArray[np.float64]:
+        """Return the facility power that `block` may take per slot, kW, shape (T,)."""
+        return capacity_kw(block.power, self.grid.starts, self.grid.slot)
+
+    def solar_kw(self, block: Block, signals: Signals | None = None) -> npt.NDArray[np.float64]:
+        """Return the solar power on offer in `block` per slot, kW, shape (T,); by other signals where given."""
+        seen = signals or self.signals
+        if block.solar is None:
+            return np.zeros(self.grid.n_slots)
+        return solar_power_kw(block.solar, seen.ghi_w_per_m2, seen.dry_bulb_c)
+
+    def idle_kw(self, block: Block) -> npt.NDArray[np.float64]:
+        """Return the IT power of all GPUs of `block` in service without a job, kW per slot, shape (T,)."""
+        idle = np.zeros(self.grid.n_slots)
+        for pool in self.pools:
+            if pool.block == block.name:
+                idle += pool.gpus_in_service(self.grid) * pool.gpu.idle_w_per_gpu / 1000.0
+        return np.where(block.idle_powered, idle, 0.0)
+
+    def due_tokens(self, run: Run) -> tuple[tuple[str, datetime, float], ...]:
+        """Return what the run must have made by when within this horizon.
+
+        A deadline within the horizon asks for the tokens of all stages up to it. Of the first stage whose deadline lies
+        after the horizon, the tokens due at the end of the horizon are its remaining work spread evenly over its
+        remaining time: from the latest of the horizon's start, the run's earliest start and the deadline before it.
+
+        Returns:
+            (stage name, deadline in the horizon, tokens due from the start of the horizon on), by rising deadline;
+            tokens already done are taken off, never below zero.
+        """
+        due: list[tuple[str, datetime, float]] = []
+        total = -run.tokens_done
+        since = max(self.grid.start, run.earliest_start)
+        for stage in run.stages:
+            if stage.deadline <= self.grid.end:
+                total += stage.tokens
+                due.append((stage.name, stage.deadline, max(0.0, total)))
+                since = max(since, stage.deadline)
+                continue
+            if since < self.grid.end:
+                left = min(stage.tokens, total + stage.tokens)
+                share = (self.grid.end - since) / (stage.deadline - since)
+                due.append((stage.name, self.grid.end, max(0.0, total) + max(0.0, left) * share))
+            break
+        return tuple(due)
+
+    def work_tokens(self, run: Run) -> float:
+        """Return the most tokens the run may make in this horizon: all that is due by its end."""
+        due = self.due_tokens(run)
+        return due[-1][2] if due else 0.0
+
+    def canonical(self) -> bytes:
+        """Return the inputs as canonical JSON, the same bytes for the same inputs on any machine."""
+        return json.dumps(_plain(self), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+    @cached_property
+    def sha256(self) -> str:
+        """Digest of `canonical`, hexadecimal."""
+        return hashlib.sha256(self.canonical()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, (tuple, list)):
+        return [_plain(v) for v in value]
+    return value
