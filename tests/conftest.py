@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -22,3 +24,13 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip(f"the shared data folder is not beside the checkout ({SHARED_DATA.parent.name}/{SHARED_DATA.name})")
     return SHARED_DATA
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skip into a failure where every test has to run."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("GRIDPACE_FORBID_SKIPS"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped where no test may be: {report.longrepr}"
+    return report
