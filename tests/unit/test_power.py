@@ -70,8 +70,8 @@ def point(limit: float, watts: float, throughput: float) -> OperatingPoint:
 
 
 def test_the_deep_cap_region_is_left_out_of_the_plan():
-    # Pre-training on 400 W GPUs: 100 W keeps 0.18 of the throughput and pausing beats it; 300 W lies under the line from
-    # (244 W, 0.78) to (346 W, 1), where 288 W would keep 0.875.
+    # Pre-training on 400 W GPUs: 100 W keeps 0.18 of the throughput and pausing beats it; 300 W lies under the line
+    # from (244 W, 0.78) to (346 W, 1), where 288 W would keep 0.875.
     sweep = [
         point(100, 100, 0.18),
         point(200, 196, 0.63),

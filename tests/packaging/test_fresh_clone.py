@@ -1,0 +1,18 @@
+"""`make plan` in a fresh clone: makes its own environment, installs what it needs and plans."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+pytestmark = pytest.mark.packaging
+
+
+def test_make_plan_in_a_fresh_clone(root, tmp_path):
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", root, clone], check=True)
+    done = subprocess.run(["make", "plan"], cwd=clone, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    closing = done.stdout.strip().splitlines()[-5:]
+    assert [line.split()[0].rstrip(":") for line in closing] == ["carbon", "cost", "energy", "deadlines", "files"]
