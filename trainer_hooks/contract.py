@@ -85,11 +85,13 @@ class RunCalendar:
         Returns:
             The window with start <= time < end, or None outside the calendar's validity.
         """
+        position = self.position_at(time)
+        return None if position is None else self.windows[position]
+
+    def position_at(self, time: datetime) -> int | None:
+        """Find the position in `windows` of the window that holds an instant, as in `window_at`."""
         position = bisect_right(self._starts, time) - 1
-        if position < 0:
-            return None
-        window = self.windows[position]
-        return window if time < window.end else None
+        return position if position >= 0 and time < self.windows[position].end else None
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def publish_folder(root: Path, name: str, files: Mapping[str, bytes]) -> Path:
                 "A published calendar never changes: give the new one another id.",
             )
         _write_file(pointer, f"{name}\n".encode("ascii"))
-        os.replace(pointer, root / POINTER)
+        pointer.replace(root / POINTER)
         _sync_folder(root)
     except OSError as error:
         raise CalendarError(
@@ -83,7 +83,7 @@ def _write_file(path: Path, content: bytes) -> None:
 
 def _rename_new(staging: Path, target: Path) -> None:
     try:
-        os.rename(staging, target)
+        staging.rename(target)
     except OSError as error:
         if target.exists():
             raise FileExistsError(str(target)) from error

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from trainer_hooks.codec import SERIES
-from trainer_hooks.contract import CHECKPOINTS, STATES, BlockPlan, Calendar, RunCalendar, Window
+from trainer_hooks.contract import CHECKPOINTS, STATES, BlockPlan, Calendar, RunCalendar, Shortfall, Window
 from trainer_hooks.errors import CalendarError
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
@@ -68,28 +68,33 @@ def check_run(run: RunCalendar, subject: str) -> None:
 
 
 def _fault_of(window: Window) -> str:
-    if window.state not in STATES:
-        return f"state {window.state!r} is not one of {', '.join(STATES)}."
-    if window.checkpoint not in CHECKPOINTS:
-        return f"checkpoint {window.checkpoint!r} is not one of {', '.join(CHECKPOINTS)}."
-    if window.checkpoint == "after" and window.state != "run":
-        return f"checkpoint 'after' belongs to a run window, not to {window.state!r}."
-    if window.checkpoint == "before" and window.state == "run":
-        return "checkpoint 'before' belongs to a hold or off window, not to 'run'."
-    if window.state == "off" and window.gpus != 0:
-        return f"state 'off' gives all GPUs back, but gpus is {window.gpus}."
-    if window.state != "off" and (window.gpus < 1 or window.pool is None or window.block is None):
-        return f"state {window.state!r} needs at least 1 GPU, a pool and a block."
-    for name in ("tokens", "energy_kwh"):
-        number = getattr(window, name)
-        if not (math.isfinite(number) and number >= 0):
-            return f"{name} is {number}, but must be finite and not negative."
-    if not math.isfinite(window.kgco2e):
-        return f"kgco2e is {window.kgco2e}, but must be finite."
     limit = window.gpu_power_limit_w
-    if limit is not None and not (math.isfinite(limit) and limit > 0):
-        return f"gpu_power_limit_w is {limit} W, but must be finite and above 0 W."
-    return ""
+    held = window.gpus >= 1 and window.pool is not None and window.block is not None
+    faults = (
+        (window.state not in STATES, f"state {window.state!r} is not one of {', '.join(STATES)}."),
+        (
+            window.checkpoint not in CHECKPOINTS,
+            f"checkpoint {window.checkpoint!r} is not one of {', '.join(CHECKPOINTS)}.",
+        ),
+        (window.checkpoint == "after" and window.state != "run", "checkpoint 'after' belongs to a run window."),
+        (
+            window.checkpoint == "before" and window.state == "run",
+            "checkpoint 'before' belongs to a hold or off window.",
+        ),
+        (window.state == "off" and window.gpus != 0, f"state 'off' gives all GPUs back, but gpus is {window.gpus}."),
+        (window.state != "off" and not held, f"state {window.state!r} needs at least 1 GPU, a pool and a block."),
+        (not 0 <= window.tokens < math.inf, f"tokens is {window.tokens}, but must be finite and not negative."),
+        (
+            not 0 <= window.energy_kwh < math.inf,
+            f"energy_kwh is {window.energy_kwh} kWh, but must be finite and not negative.",
+        ),
+        (not math.isfinite(window.kgco2e), f"kgco2e is {window.kgco2e} kg, but must be finite."),
+        (
+            limit is not None and not 0 < limit < math.inf,
+            f"gpu_power_limit_w is {limit} W, but must be finite and above 0 W.",
+        ),
+    )
+    return next((why for broken, why in faults if broken), "")
 
 
 def check_calendar(calendar: Calendar, subject: str) -> None:
@@ -122,13 +127,10 @@ def check_calendar(calendar: Calendar, subject: str) -> None:
         why = _fault_of_block(plan, calendar.n_slots)
         if why:
             raise refuse(f"blocks[{position}]", why)
-    for position, short in enumerate(calendar.shortfalls):
-        _check_times((short.deadline,), f"{subject}, key shortfalls[{position}].deadline")
-        if not (math.isfinite(short.tokens_short) and math.isfinite(short.hours_short)):
-            raise refuse(f"shortfalls[{position}]", "tokens_short and hours_short must be finite.")
-    for position, entry in enumerate(calendar.runs):
-        if not _SHA256.fullmatch(entry.sha256):
-            raise refuse(f"runs[{position}].sha256", "it must be 64 lower-case hexadecimal digits.")
+    _check_shortfalls(calendar.shortfalls, subject)
+    malformed = [entry.run for entry in calendar.runs if not _SHA256.fullmatch(entry.sha256)]
+    if malformed:
+        raise refuse("runs", f"the sha256 of run {malformed[0]!r} must be 64 lower-case hexadecimal digits.")
     for where, names in (
         ("blocks", [plan.block for plan in calendar.blocks]),
         ("runs", [entry.run for entry in calendar.runs]),
@@ -136,6 +138,14 @@ def check_calendar(calendar: Calendar, subject: str) -> None:
         twins = len(names) - len(set(names))
         if twins:
             raise refuse(where, f"{twins} of its names stand there more than once.")
+
+
+def _check_shortfalls(shortfalls: Iterable[Shortfall], subject: str) -> None:
+    for position, short in enumerate(shortfalls):
+        where = f"{subject}, key shortfalls[{position}]"
+        _check_times((short.deadline,), where)
+        if not (math.isfinite(short.tokens_short) and math.isfinite(short.hours_short)):
+            raise CalendarError(where, "tokens_short and hours_short must be finite.", _MAKE_AGAIN)
 
 
 def _fault_of_block(plan: BlockPlan, n_slots: int) -> str:

@@ -176,14 +176,13 @@ class Node:
     def time(self, key: str) -> datetime:
         """Get a member that must be a timestamp with its offset; returned in UTC."""
         text = self.text(key)
+        fault = self.child(key).fault(f"{text[:40]!r} must be a time such as 2024-05-13T00:00:00Z, with its offset.")
+        if not _TIME.fullmatch(text):
+            raise fault
         try:
-            if not _TIME.fullmatch(text):
-                raise ValueError
             return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(timezone.utc)
         except (ValueError, OverflowError):
-            raise self.child(key).fault(
-                f"{text[:40]!r} must be a time such as 2024-05-13T00:00:00Z, with its offset."
-            ) from None
+            raise fault from None
 
 
 def time_text(time: datetime) -> str:

@@ -1,0 +1,110 @@
+"""What a run calendar asks for at one instant: a pure function of calendar and time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from trainer_hooks.contract import RunCalendar, Window
+
+Asked = Literal["run", "hold", "off", "safe"]
+_SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class Directive:
+    """What to do now.
+
+    Attributes:
+        state: State of the window, or `safe` outside the calendar's validity.
+        window: The window that asks for it; None when `safe`.
+        boundary: The boundary at which a checkpoint is due; None if none is.
+        until: When to ask again, UTC; None if nothing further is known.
+    """
+
+    state: Asked
+    window: Window | None
+    boundary: datetime | None
+    until: datetime | None
+
+
+def directive(calendar: RunCalendar, now: datetime, save_lead_s: float) -> Directive:
+    """Say what a calendar asks for.
+
+    A checkpoint that a pause needs is begun `save_lead_s` before the pause, and the pause follows it at once, so
+    that no step is trained that the checkpoint does not hold.
+
+    Args:
+        calendar: The run's calendar.
+        now: Present instant, UTC.
+        save_lead_s: How long a checkpoint takes, s.
+
+    Returns:
+        What to do now.
+    """
+    position = calendar.position_at(now)
+    if position is None:
+        return Directive("safe", None, None, calendar.valid_from if now < calendar.valid_from else None)
+    windows = calendar.windows
+    window = windows[position]
+    before = windows[position - 1] if position else None
+    after = windows[position + 1] if position + 1 < len(windows) else None
+    if window.state == "run" and _needs_save(window, after):
+        begin = window.end - save_lead_s * _SECOND
+        if now < begin:
+            return Directive("run", window, _late_boundary(before, window), begin)
+        if after is not None and after.state != "run":
+            return Directive(after.state, after, window.end, after.end)
+        return Directive("run", window, window.end, window.end)
+    return Directive(window.state, window, _late_boundary(before, window), window.end)
+
+
+def _late_boundary(before: Window | None, window: Window) -> datetime | None:
+    """Find the boundary behind us whose checkpoint is still wanted, for a step that ran across it."""
+    return window.start if _needs_save(before, window) else None
+
+
+def _needs_save(before: Window | None, after: Window | None) -> bool:
+    asked = (before is not None and before.checkpoint == "after") or (
+        after is not None and after.checkpoint == "before"
+    )
+    return asked or (after is not None and after.state == "off")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a calendar expected of a stretch of time.
+
+    Attributes:
+        matching_s: Seconds in which the calendar asks for the state that was, s.
+        covered_s: Seconds that the calendar covers, s.
+        tokens: Tokens expected, windows taken in proportion.
+    """
+
+    matching_s: float
+    covered_s: float
+    tokens: float
+
+
+def planned(calendar: RunCalendar, state: str, start: datetime, end: datetime) -> Planned:
+    """Lay a stretch of time beside a calendar.
+
+    Args:
+        calendar: The run's calendar.
+        state: State the run was in: `run`, `hold` or `off`.
+        start: Begin, UTC.
+        end: End, UTC.
+
+    Returns:
+        What the calendar expected.
+    """
+    matching_s = covered_s = tokens = 0.0
+    for window in calendar.windows:
+        overlap_s = (min(end, window.end) - max(start, window.start)) / _SECOND
+        if overlap_s > 0:
+            covered_s += overlap_s
+            tokens += window.tokens * overlap_s / ((window.end - window.start) / _SECOND)
+            matching_s += overlap_s if window.state == state else 0.0
+    return Planned(matching_s, covered_s, tokens)
