@@ -1,0 +1,1 @@
+"""What people are given: the report, the calendar file, the tables."""

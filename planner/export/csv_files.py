@@ -1,0 +1,151 @@
+"""The plan as two tables: one row per window of a run, one row per block and slot.
+
+Headers carry their units and stay as they are; times stand in UTC and in site time with its offset.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from planner.timegrid import iso, zone
+
+if TYPE_CHECKING:
+    from trainer_hooks.contract import Calendar, RunCalendar
+
+WINDOW_COLUMNS = (
+    "calendar_id",
+    "run",
+    "state",
+    "start_utc",
+    "end_utc",
+    "start_local",
+    "end_local",
+    "duration_h",
+    "block",
+    "pool",
+    "gpus",
+    "gpu_power_limit_w",
+    "checkpoint",
+    "tokens",
+    "energy_kwh",
+    "carbon_kg",
+    "why",
+    "notes",
+)
+SLOT_COLUMNS = (
+    "calendar_id",
+    "block",
+    "start_utc",
+    "end_utc",
+    "start_local",
+    "end_local",
+    "it_kw",
+    "cooling_kw",
+    "facility_kw",
+    "import_kw",
+    "solar_kw",
+    "charge_kw",
+    "discharge_kw",
+    "battery_end_kwh",
+    "supply_setpoint_c",
+    "notes",
+)
+
+# A spreadsheet takes a cell that starts so for a formula; the apostrophe makes it text, and guards itself.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
+
+Cell = str | float | int | None
+
+
+def windows_csv(calendar: Calendar, runs: Sequence[RunCalendar]) -> bytes:
+    """Return one row per window of each run, UTF-8.
+
+    Args:
+        calendar: The header.
+        runs: The windows of every run.
+    """
+    tz = zone(calendar.timezone)
+    notes = " ".join(calendar.notes)
+
+    def rows() -> Iterable[tuple[Cell, ...]]:
+        for run in runs:
+            for window in run.windows:
+                yield (
+                    calendar.calendar_id,
+                    run.run,
+                    window.state,
+                    iso(window.start),
+                    iso(window.end),
+                    window.start.astimezone(tz).isoformat(),
+                    window.end.astimezone(tz).isoformat(),
+                    (window.end - window.start) / timedelta(hours=1),
+                    window.block,
+                    window.pool,
+                    window.gpus,
+                    window.gpu_power_limit_w,
+                    window.checkpoint,
+                    window.tokens,
+                    window.energy_kwh,
+                    window.kgco2e,
+                    window.why,
+                    notes,
+                )
+
+    return _table(WINDOW_COLUMNS, rows())
+
+
+def slots_csv(calendar: Calendar) -> bytes:
+    """Return one row per block and slot, UTF-8; power is the slot's mean, the battery's state that at its end.
+
+    Args:
+        calendar: The header.
+    """
+    tz = zone(calendar.timezone)
+    notes = " ".join(calendar.notes)
+    slot = timedelta(minutes=calendar.slot_minutes)
+    edges = [calendar.valid_from + i * slot for i in range(calendar.n_slots + 1)]
+
+    def times(start: datetime, end: datetime) -> tuple[str, str, str, str]:
+        return iso(start), iso(end), start.astimezone(tz).isoformat(), end.astimezone(tz).isoformat()
+
+    def rows() -> Iterable[tuple[Cell, ...]]:
+        for plan in calendar.blocks:
+            series = (
+                plan.it_kw,
+                plan.cooling_kw,
+                plan.facility_kw,
+                plan.import_kw,
+                plan.solar_kw,
+                plan.charge_kw,
+                plan.discharge_kw,
+                plan.battery_kwh,
+                plan.supply_setpoint_c,
+            )
+            for i, values in enumerate(zip(*series, strict=True)):
+                yield (calendar.calendar_id, plan.block, *times(edges[i], edges[i + 1]), *values, notes)
+
+    return _table(SLOT_COLUMNS, rows())
+
+
+def _table(columns: tuple[str, ...], rows: Iterable[tuple[Cell, ...]]) -> bytes:
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\r\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_cell(value) for value in row])
+    return stream.getvalue().encode()
+
+
+def _cell(value: Cell) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_FORMULA_STARTS) else value
+    if isinstance(value, int):
+        return str(value)
+    # Repr of a rounded float: the shortest text that reads back the same, without noise in the last digits.
+    return repr(round(value, 6)).removesuffix(".0")

@@ -1,0 +1,72 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from planner.errors import ExportError
+
+
+@contextmanager
+def staged_files(files: Mapping[Path, bytes]) -> Iterator[None]:
+    """Write files beside their places, run the body, then rename them all into place.
+
+    A fault while writing, or in the body, leaves every file as it was before.
+
+    Args:
+        files: Path -> content; folders are made if absent.
+
+    Raises:
+        ExportError: The disk refused (full, read-only, a file where a folder should be).
+    """
+    mark = secrets.token_hex(6)
+    staging = {path: path.with_name(f".{path.name}.{mark}") for path in files}
+    try:
+        for path, content in files.items():
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _write(staging[path], content)
+            except OSError as error:
+                raise _refused(path, error) from error
+        yield
+        for path, temporary in staging.items():
+            try:
+                temporary.replace(path)
+            except OSError as error:
+                raise _refused(path, error) from error
+    finally:
+        for temporary in staging.values():
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def write_files(files: Mapping[Path, bytes]) -> None:
+    """Write files by temporary file and rename.
+
+    Args:
+        files: Path -> content; folders are made if absent.
+
+    Raises:
+        ExportError: The disk refused; nothing half-written remains.
+    """
+    with staged_files(files):
+        pass
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("xb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _refused(path: Path, error: OSError) -> ExportError:
+    return ExportError(
+        f"{path} cannot be written ({error.strerror or error})",
+        why="nothing half-written was left",
+        fix="free space or name another folder, then run the command again",
+    )

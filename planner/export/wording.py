@@ -1,0 +1,103 @@
+"""Numbers, times and texts as people read them; the only place where kW become MW."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
+_THIN = "\u202f"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Return `value` with `digits` significant digits, thousands set apart, never with an exponent."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}".replace(",", _THIN)
+    places = digits
+    while places > 0 and abs(round(value, places)) >= 10 ** (digits - places):
+        places -= 1
+    return f"{value:.{places}f}"
+
+
+def count(value: int) -> str:
+    """Return a whole number with its thousands set apart."""
+    return f"{value:,}".replace(",", _THIN)
+
+
+def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
+    for factor, unit in units[:-1]:
+        if abs(value) >= factor:
+            return f"{number(value / factor)} {unit}"
+    factor, unit = units[-1]
+    return f"{number(value / factor)} {unit}"
+
+
+def energy(kwh: float) -> str:
+    """Return an energy given in kWh as GWh, MWh or kWh."""
+    return _scaled(kwh, ((1e6, "GWh"), (1e3, "MWh"), (1, "kWh")))
+
+
+def power(kw: float) -> str:
+    """Return a power given in kW as MW or kW."""
+    return _scaled(kw, ((1e3, "MW"), (1, "kW")))
+
+
+def carbon(kg: float) -> str:
+    """Return emissions given in kg CO2e as t or kg CO2e."""
+    return _scaled(kg, ((1e3, "t CO2e"), (1, "kg CO2e")))
+
+
+def water(litres: float) -> str:
+    """Return water given in litres as m3 or L."""
+    return _scaled(litres, ((1e3, "m³"), (1, "L")))
+
+
+def tokens(count: float) -> str:
+    """Return a count of tokens with the field's letters: K, M, B (1e9), T (1e12)."""
+    for factor, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
+        if abs(count) >= factor:
+            return f"{number(count / factor)}{_THIN}{letter}"
+    return number(count)
+
+
+def money(amount: float, currency: str) -> str:
+    """Return an amount with its ISO 4217 currency, whole units from 100 on."""
+    text = f"{amount:,.0f}" if abs(amount) >= 100 else f"{amount:,.2f}"
+    return f"{text.replace(',', _THIN)} {currency}"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Return a share in per cent, such as 0.123 as "12.3 %"."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def change(saved_pct: float) -> str:
+    """Return a saving in per cent as words: "12.3 % less", "4.0 % more", or "the same"."""
+    if abs(saved_pct) < 0.05:
+        return "the same"
+    return f"{abs(saved_pct):.1f} % {'less' if saved_pct > 0 else 'more'}"
+
+
+def duration(hours: float) -> str:
+    """Return a length of time as days and hours, hours, or minutes, with its sign."""
+    sign = "\u2212" if hours < 0 else ""
+    minutes = round(abs(hours) * 60)
+    days, rest = divmod(minutes, 24 * 60)
+    whole_hours, left = divmod(rest, 60)
+    if days:
+        return f"{sign}{days} d {whole_hours} h"
+    if whole_hours:
+        return f"{sign}{whole_hours} h {left} min" if left else f"{sign}{whole_hours} h"
+    return f"{sign}{left} min"
+
+
+def local(t: datetime, tz: ZoneInfo) -> str:
+    """Return an instant in site time, such as "Mon 13 May 06:00"; the offset is shown where clocks change that day."""
+    there = t.astimezone(tz)
+    text = f"{there:%a} {there.day} {there:%b %H:%M}"
+    neighbours = {(t + timedelta(hours=h)).astimezone(tz).utcoffset() for h in (-3, 0, 3)}
+    return f"{text} {there:%z}" if len(neighbours) > 1 else text

@@ -1,0 +1,110 @@
+"""One run's plan beside what telemetry reports of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from planner.ledger.tables import PlannedWindow, SlotCarbon, Telemetry
+
+_JOULES_PER_KWH = 3.6e6
+
+
+@dataclass(frozen=True)
+class RunAccount:
+    """One run: what a calendar expected up to an instant, and what telemetry reports until then.
+
+    Args:
+        run: Name of the run.
+        planned_tokens: Tokens expected.
+        tokens: Useful tokens reported.
+        planned_energy_kwh: IT energy expected, kWh.
+        energy_kwh: Energy reported, kWh, of the boards or nodes that the telemetry covers.
+        energy_error_kwh: Half-width of its uncertainty, kWh; errors of records are taken to add up.
+        planned_carbon_kg: Emissions expected, kg CO2e.
+        carbon_kg: Energy reported times the plan's site carbon per kWh of IT energy in each slot, kg CO2e.
+        adherence: Share of the reported time spent as planned, 0 to 1, or None where nothing was reported.
+    """
+
+    run: str
+    planned_tokens: float
+    tokens: float
+    planned_energy_kwh: float
+    energy_kwh: float
+    energy_error_kwh: float
+    planned_carbon_kg: float
+    carbon_kg: float
+    adherence: float | None
+
+    @property
+    def planned_tokens_per_joule(self) -> float | None:
+        """Tokens expected per joule expected, or None without energy."""
+        return _per_joule(self.planned_tokens, self.planned_energy_kwh)
+
+    @property
+    def tokens_per_joule(self) -> float | None:
+        """Useful tokens per joule reported, or None without energy."""
+        return _per_joule(self.tokens, self.energy_kwh)
+
+
+def _share(start: datetime, end: datetime, until: datetime) -> float:
+    return 1.0 if end <= until or end <= start else max(0.0, (until - start) / (end - start))
+
+
+def account(
+    run: str,
+    windows: Sequence[PlannedWindow],
+    records: Sequence[Telemetry],
+    slots: Sequence[SlotCarbon],
+    until: datetime,
+) -> RunAccount:
+    """Lay one run's windows beside its telemetry.
+
+    Args:
+        run: Name of the run.
+        windows: Its windows in the plan.
+        records: Its telemetry under the plan.
+        slots: Site carbon of the plan.
+        until: First instant no longer counted, UTC.
+    """
+    planned = [(_share(w.start, w.end, until), w) for w in windows]
+    actual = [(_share(r.t_start, r.t_end, until), r) for r in records]
+    judged = [
+        (share * (r.t_end - r.t_start).total_seconds(), r.adherence) for share, r in actual if r.adherence is not None
+    ]
+    judged_s = sum(seconds for seconds, _ in judged)
+    return RunAccount(
+        run=run,
+        planned_tokens=sum(share * w.tokens for share, w in planned),
+        tokens=sum(share * r.useful_tokens for share, r in actual),
+        planned_energy_kwh=sum(share * w.energy_kwh for share, w in planned),
+        energy_kwh=sum(share * r.energy_j for share, r in actual) / _JOULES_PER_KWH,
+        energy_error_kwh=sum(share * r.energy_error_j for share, r in actual) / _JOULES_PER_KWH,
+        planned_carbon_kg=sum(share * w.carbon_kg for share, w in planned),
+        carbon_kg=sum(share * r.energy_j / _JOULES_PER_KWH * _mean_rate(r, slots, until) for share, r in actual),
+        adherence=sum(seconds * share for seconds, share in judged) / judged_s if judged_s else None,
+    )
+
+
+def _mean_rate(record: Telemetry, slots: Sequence[SlotCarbon], until: datetime) -> float:
+    """Return the mean of the slots' kg CO2e per kWh over the part of a record before `until`.
+
+    A record without length takes the rate of its instant.
+    """
+    end = min(record.t_end, until)
+    weighted = [
+        ((min(end, s.end) - max(record.t_start, s.start)).total_seconds(), s.kg_per_it_kwh)
+        for s in slots
+        if s.start <= end and s.end > record.t_start
+    ]
+    length_s = sum(seconds for seconds, _ in weighted)
+    if length_s > 0:
+        return sum(seconds * rate for seconds, rate in weighted) / length_s
+    return weighted[0][1] if weighted else 0.0
+
+
+def _per_joule(tokens: float, energy_kwh: float) -> float | None:
+    return tokens / (energy_kwh * _JOULES_PER_KWH) if energy_kwh > 0 else None

@@ -1,0 +1,211 @@
+"""The database of plans and telemetry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from sqlalchemy import create_engine, event, select
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.orm import Session
+
+from planner.errors import ConfigError, ExportError
+from planner.ledger.account import RunAccount, account
+from planner.ledger.tables import IssuedPlan, PlannedWindow, SlotCarbon, Table, Telemetry
+from trainer_hooks.errors import CalendarError
+from trainer_hooks.telemetry import Record, read_records
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from trainer_hooks.contract import Calendar, RunCalendar
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What taking in a telemetry file or folder did.
+
+    Args:
+        added: Records that were new.
+        repeated: Records that were there already.
+        faults: One sentence for each line that is no record.
+    """
+
+    added: int
+    repeated: int
+    faults: tuple[str, ...]
+
+
+class Ledger:
+    """The database of plans and telemetry.
+
+    Args:
+        path: SQLite file, made if absent.
+
+    Raises:
+        ExportError: The file cannot be made or opened.
+        ConfigError: The file is there, but is no SQLite database.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ExportError(f"the ledger {path} cannot be made ({error.strerror or error})") from error
+        self._engine = create_engine(f"sqlite:///{path}")
+        event.listen(self._engine, "connect", _prepare)
+        try:
+            Table.metadata.create_all(self._engine)
+        except DatabaseError as error:
+            self._engine.dispose()
+            if path.is_file() and path.stat().st_size and "not a database" in str(error):
+                raise ConfigError(
+                    f"{path} is no ledger: {error.orig}", fix="name another file, or move this one away"
+                ) from error
+            raise ExportError(f"the ledger {path} cannot be opened: {error.orig}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._engine.dispose()
+
+    def record_plan(self, calendar: Calendar, runs: Sequence[RunCalendar], kg_per_it_kwh: Sequence[float]) -> bool:
+        """Enter a published plan.
+
+        Args:
+            calendar: The header.
+            runs: The windows of every run.
+            kg_per_it_kwh: Site carbon per kWh of IT energy in each slot, kg CO2e/kWh, length n_slots.
+
+        Returns:
+            Whether the plan was new; one that is there already is left as it is.
+        """
+        slot = timedelta(minutes=calendar.slot_minutes)
+        name = calendar.calendar_id
+        with Session(self._engine) as session, session.begin():
+            if session.get(IssuedPlan, name) is not None:
+                return False
+            session.add(
+                IssuedPlan(
+                    calendar_id=name,
+                    site=calendar.site,
+                    issued_at=calendar.issued_at,
+                    valid_from=calendar.valid_from,
+                    valid_until=calendar.valid_until,
+                    status=calendar.status,
+                    certified_gap=calendar.certified_gap,
+                )
+            )
+            session.flush()
+            session.add_all(
+                PlannedWindow(
+                    calendar_id=name,
+                    run=run.run,
+                    start=window.start,
+                    end=window.end,
+                    state=window.state,
+                    tokens=window.tokens,
+                    energy_kwh=window.energy_kwh,
+                    carbon_kg=window.kgco2e,
+                )
+                for run in runs
+                for window in run.windows
+            )
+            session.add_all(
+                SlotCarbon(
+                    calendar_id=name,
+                    start=calendar.valid_from + i * slot,
+                    end=calendar.valid_from + (i + 1) * slot,
+                    kg_per_it_kwh=float(rate),
+                )
+                for i, rate in enumerate(kg_per_it_kwh)
+            )
+        return True
+
+    def ingest(self, path: Path) -> Intake:
+        """Take in a telemetry file, or every `*.jsonl` file of a folder; a record counts once however often it comes.
+
+        Args:
+            path: File or folder.
+
+        Raises:
+            ConfigError: The file or folder cannot be read.
+        """
+        added = repeated = 0
+        faults: list[str] = []
+        try:
+            with Session(self._engine) as session, session.begin():
+                for found in read_records(path):
+                    if isinstance(found, CalendarError):
+                        faults.append(str(found))
+                        continue
+                    statement = insert(Telemetry).values(_columns(found)).on_conflict_do_nothing()
+                    if session.execute(statement.returning(Telemetry.sequence)).first() is None:
+                        repeated += 1
+                    else:
+                        added += 1
+        except OSError as error:
+            raise ConfigError(
+                f"telemetry {path} cannot be read ({error.strerror or error})", fix="name a .jsonl file or its folder"
+            ) from error
+        return Intake(added, repeated, tuple(faults))
+
+    def accounts(self, calendar_id: str, until: datetime) -> tuple[RunAccount, ...]:
+        """Lay a plan beside what telemetry reports of it, for each run in order of name.
+
+        Windows and records that reach beyond `until` count in proportion to the time before it.
+
+        Args:
+            calendar_id: The plan.
+            until: First instant no longer counted, UTC.
+
+        Raises:
+            ConfigError: There is no such plan in the ledger.
+        """
+        with Session(self._engine) as session:
+            if session.get(IssuedPlan, calendar_id) is None:
+                raise ConfigError(
+                    f"calendar {calendar_id!r} is not in the ledger {self._path}", fix="record the plan first"
+                )
+            windows = session.scalars(
+                select(PlannedWindow)
+                .where(PlannedWindow.calendar_id == calendar_id, PlannedWindow.start < until)
+                .order_by(PlannedWindow.run, PlannedWindow.start)
+            ).all()
+            slots = session.scalars(
+                select(SlotCarbon).where(SlotCarbon.calendar_id == calendar_id).order_by(SlotCarbon.start)
+            ).all()
+            records = session.scalars(
+                select(Telemetry)
+                .where(Telemetry.calendar_id == calendar_id, Telemetry.t_start < until)
+                .order_by(Telemetry.run, Telemetry.writer, Telemetry.sequence)
+            ).all()
+        names = sorted({w.run for w in windows} | {r.run for r in records})
+        return tuple(
+            account(name, [w for w in windows if w.run == name], [r for r in records if r.run == name], slots, until)
+            for name in names
+        )
+
+
+def _prepare(connection: Any, _record: object) -> None:
+    cursor = connection.cursor()
+    # The checks of foreign keys are off by default; a writer waits for another one instead of failing.
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.execute("PRAGMA busy_timeout = 10000")
+    cursor.close()
+
+
+def _columns(record: Record) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in Record.__dataclass_fields__}

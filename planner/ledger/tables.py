@@ -1,0 +1,95 @@
+"""The tables of the ledger."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import DateTime, Dialect, ForeignKey
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.types import TypeDecorator
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """An instant in UTC: SQLite itself keeps no offset."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """Return the instant as SQLite keeps it."""
+        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """Return the instant as it was given, in UTC."""
+        return None if value is None else value.replace(tzinfo=UTC)
+
+
+class Table(DeclarativeBase):
+    """Base of the ledger's tables."""
+
+    type_annotation_map = {datetime: UtcTime}  # noqa: RUF012 - SQLAlchemy reads it from the class
+
+
+class IssuedPlan(Table):
+    """A plan that was issued."""
+
+    __tablename__ = "plan"
+
+    calendar_id: Mapped[str] = mapped_column(primary_key=True)
+    site: Mapped[str]
+    issued_at: Mapped[datetime]
+    valid_from: Mapped[datetime]
+    valid_until: Mapped[datetime]
+    status: Mapped[str]
+    certified_gap: Mapped[float | None]
+
+
+class PlannedWindow(Table):
+    """One window of a run in a plan."""
+
+    __tablename__ = "planned_window"
+
+    calendar_id: Mapped[str] = mapped_column(ForeignKey("plan.calendar_id"), primary_key=True)
+    run: Mapped[str] = mapped_column(primary_key=True)
+    start: Mapped[datetime] = mapped_column(primary_key=True)
+    end: Mapped[datetime]
+    state: Mapped[str]
+    tokens: Mapped[float]
+    energy_kwh: Mapped[float]
+    carbon_kg: Mapped[float]
+
+
+class SlotCarbon(Table):
+    """Site carbon per kWh of IT energy in one slot of a plan."""
+
+    __tablename__ = "slot_carbon"
+
+    calendar_id: Mapped[str] = mapped_column(ForeignKey("plan.calendar_id"), primary_key=True)
+    start: Mapped[datetime] = mapped_column(primary_key=True)
+    end: Mapped[datetime]
+    kg_per_it_kwh: Mapped[float]
+
+
+class Telemetry(Table):
+    """One telemetry record; see `trainer_hooks.telemetry.Record`."""
+
+    __tablename__ = "telemetry"
+
+    writer: Mapped[str] = mapped_column(primary_key=True)
+    sequence: Mapped[int] = mapped_column(primary_key=True)
+    run: Mapped[str] = mapped_column(index=True)
+    calendar_id: Mapped[str | None] = mapped_column(index=True)
+    t_start: Mapped[datetime]
+    t_end: Mapped[datetime]
+    state: Mapped[str]
+    tokens: Mapped[int]
+    useful_tokens: Mapped[int]
+    position_tokens: Mapped[int]
+    energy_j: Mapped[float]
+    energy_error_j: Mapped[float]
+    energy_source: Mapped[str]
+    gpus: Mapped[int]
+    gpu_power_limit_w: Mapped[float | None]
+    enforced_limit_w: Mapped[float | None]
+    adherence: Mapped[float | None]
