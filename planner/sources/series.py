@@ -21,6 +21,18 @@ SIGNALS = {
 """Name of each signal and the one unit it has inside."""
 
 
+BASES = ("direct", "lifecycle", "marginal")
+"""What a carbon intensity counts: combustion only, the whole life of the plants, or the next kWh."""
+
+CLIPPED = "clipped"
+DERIVED = "derived"
+DUPLICATE_RESOLVED = "duplicate_resolved"
+FILLED = "filled"
+PROFILE = "profile"
+STALE = "stale"
+SYNTHETIC = "synthetic"
+
+
 @dataclass(frozen=True)
 class Series:
     """One signal of one zone.
@@ -33,8 +45,10 @@ class Series:
         source: Provider and what was asked, for people.
         licence: Licence and attribution.
         rows: One row per interval by rising, unique `t_start`: columns t_start, t_end (datetime64 UTC), value (float,
-            NaN never: a missing interval has no row), kind ("actual" | "forecast" | "modelled"), flags (str, "" or names
-            joined by ";": estimated, filled, stale, duplicate_resolved, profile, synthetic, ...).
+            NaN never: a missing interval has no row), kind ("actual" | "forecast" | "modelled"), flags (str: "" or
+            names joined by ";": "clipped" a small negative irradiance set to zero, "derived" computed from other
+            variables, "duplicate_resolved" delivered twice alike, "stale" from the last good answer, "synthetic"
+            not measured; `planner.sources.align` adds "filled" and "profile" for what has no row).
         issued_at: When the provider issued it, UTC, or None.
         fetched_at: When it was fetched, UTC, or None for data that stands in a file.
     """

@@ -1,0 +1,82 @@
+"""Units that a file may declare, and the way from each to the one unit a signal has inside."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from planner.errors import ConfigError
+from planner.sources.options import did_you_mean
+
+RELATIVE_HUMIDITY = "relative_humidity"
+"""Not a signal of its own: a file's way to a wet bulb."""
+
+KG_PER_LB = 0.45359237  # exact by definition (international yard and pound agreement, 1959)
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A straight line from a declared unit to the inside unit: inside = scale x declared + offset.
+
+    Args:
+        scale: Inside units per declared unit.
+        offset: Inside value of a declared zero.
+        currency: ISO code for a price, "" otherwise.
+    """
+
+    scale: float
+    offset: float = 0.0
+    currency: str = ""
+
+
+_TEMPERATURES = {
+    "degC": Conversion(1.0),
+    "degF": Conversion(5.0 / 9.0, -160.0 / 9.0),
+    "K": Conversion(1.0, -273.15),
+}
+_CONVERSIONS = {
+    "carbon": {
+        "gCO2e/kWh": Conversion(1.0),
+        "g/kWh": Conversion(1.0),
+        "kg/MWh": Conversion(1.0),
+        "kg/kWh": Conversion(1000.0),
+        "t/MWh": Conversion(1000.0),
+        "lb/MWh": Conversion(KG_PER_LB),
+    },
+    "dry_bulb": _TEMPERATURES,
+    "wet_bulb": _TEMPERATURES,
+    "ghi": {"W/m2": Conversion(1.0), "kW/m2": Conversion(1000.0)},
+    "wind_speed_100m": {
+        "m/s": Conversion(1.0),
+        "km/h": Conversion(1.0 / 3.6),
+        "mph": Conversion(0.44704),
+        "kn": Conversion(1852.0 / 3600.0),
+    },
+    RELATIVE_HUMIDITY: {"%": Conversion(1.0), "fraction": Conversion(100.0)},
+}
+_PRICE = re.compile(r"([A-Z]{3})/(kWh|MWh)")
+
+
+def conversion(signal: str, unit: str) -> Conversion:
+    """Return the way from a declared unit to the inside unit of a signal.
+
+    Args:
+        signal: Key of SIGNALS, or RELATIVE_HUMIDITY (percent inside).
+        unit: Such as "lb/MWh", "EUR/MWh", "degF".
+
+    Raises:
+        ConfigError: The signal has no such unit.
+    """
+    if signal == "price":
+        match = _PRICE.fullmatch(unit)
+        if match is None:
+            raise ConfigError(
+                f"unit {unit!r} is none of price", fix="write the currency and the energy, such as EUR/MWh or USD/kWh"
+            )
+        return Conversion(1.0 if match[2] == "kWh" else 0.001, currency=match[1])
+    known = _CONVERSIONS[signal]
+    if unit not in known:
+        raise ConfigError(
+            f"unit {unit!r} is none of {signal}", fix=f"{did_you_mean(unit, known)}known are {', '.join(known)}"
+        )
+    return known[unit]
