@@ -1,0 +1,103 @@
+"""Energy, carbon and money of a replay, and the share of each run."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.evaluate.record import CostTerms, Violation
+from planner.timegrid import iso
+from power.carbon import carbon_kg
+from power.tariff import demand_cost, energy_cost
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
+
+    from planner.evaluate.record import BlockResult
+    from planner.evaluate.replay import Pieces
+    from planner.evaluate.trace import RunTrace
+    from planner.week import Signals, Week
+
+STATED_SHARE = 1e-4
+_DAY = timedelta(hours=24)
+
+
+def carbon_per_it_kwh(week: Week, signals: Signals, blocks: Sequence[BlockResult]) -> npt.NDArray[np.float64]:
+    """Return the site's carbon over its IT energy per slot, kg/kWh, shape (T,); 0 where there is no IT energy."""
+    slot_h = week.grid.slot_h
+    kg, it_kwh = np.zeros(week.grid.n_slots), np.zeros(week.grid.n_slots)
+    for block in blocks:
+        kg += carbon_kg(signals.ci_gco2_per_kwh, block.import_kw, slot_h)
+        it_kwh += block.it_kw * slot_h
+    return np.divide(kg, it_kwh, out=np.zeros_like(kg), where=it_kwh > 0.0)
+
+
+def window_carbon_kg(
+    seen: RunTrace, gang_kw: npt.NDArray[np.float64], kg_per_kwh: npt.NDArray[np.float64], cut: Pieces
+) -> npt.NDArray[np.float64]:
+    """Return the carbon of each of a run's windows by its IT energy, kg, shape (W,)."""
+    kg = gang_kw * cut.length_s / 3600.0 * kg_per_kwh[cut.slot]
+    made = np.concatenate(([0.0], np.cumsum(kg)))
+    at_s = np.append(cut.start_s, cut.start_s[-1] + cut.length_s[-1])
+    return np.asarray(np.interp(seen.end_s, at_s, made) - np.interp(seen.start_s, at_s, made))
+
+
+def check_accounts(
+    seen: RunTrace, energy_kwh: npt.NDArray[np.float64], carbon: npt.NDArray[np.float64]
+) -> Iterator[Violation]:
+    """Yield where a window's stated energy or carbon differs from the replay by over 0.01 %."""
+    for kind, stated, replayed, unit in (
+        ("energy", np.array([w.energy_kwh for w in seen.windows]), energy_kwh, "kWh"),
+        ("carbon", np.array([w.kgco2e for w in seen.windows]), carbon, "kg"),
+    ):
+        off = np.abs(stated - replayed) - 1e-5 - STATED_SHARE * np.abs(replayed)
+        i = int(np.argmax(off))
+        if off[i] > 0.0:
+            at = seen.windows[i].start
+            yield Violation(
+                kind,
+                seen.run.name,
+                at,
+                float(stated[i]),
+                float(replayed[i]),
+                unit,
+                f"run {seen.run.name} states {stated[i]:,.6g} {unit} of {kind} in its window from {iso(at)}, "
+                f"but the replay gives {replayed[i]:,.6g} {unit}",
+            )
+
+
+def lateness_cost(week: Week, seen: RunTrace) -> float:
+    """Return the price of work missing at deadlines, and again each further day in the horizon while it is missing."""
+    run, total = seen.run, 0.0
+    tokens_per_h = max(o.tokens_per_gpu_s for o in run.options) * 3600.0
+    for _, deadline, due in week.due_tokens(run):
+        looked_at = deadline
+        while looked_at <= week.grid.end:
+            missing = max(0.0, due - seen.tokens_by((looked_at - week.grid.start).total_seconds()))
+            total += missing / tokens_per_h
+            looked_at += _DAY
+    return total * week.prices.lateness_per_gpu_h * run.lateness_weight
+
+
+def cost_terms(week: Week, signals: Signals, blocks: Sequence[BlockResult], traces: Sequence[RunTrace]) -> CostTerms:
+    """Return the horizon's money by what it is for."""
+    slot_h = week.grid.slot_h
+    site_kw = np.sum([b.import_kw for b in blocks], axis=0)
+    wear = sum(
+        float(result.discharge_kw.sum()) * slot_h * block.battery.wear_cost_per_kwh
+        for block, result in zip(week.blocks, blocks, strict=True)
+        if block.battery is not None
+    )
+    site_kg = float(carbon_kg(signals.ci_gco2_per_kwh, site_kw, slot_h).sum())
+    return CostTerms(
+        energy=energy_cost(week.tariff, signals.price_per_kwh, site_kw, slot_h),
+        demand=demand_cost(week.tariff, site_kw, week.grid.local_months(week.tz)),
+        water=sum(float(b.water_l.sum()) for b in blocks) / 1000.0 * week.prices.water_per_m3,
+        wear=wear,
+        carbon=site_kg / 1000.0 * week.prices.carbon_per_t,
+        lateness=sum(lateness_cost(week, t) for t in traces),
+    )

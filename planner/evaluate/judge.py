@@ -1,0 +1,154 @@
+"""The verdict: replay a calendar, check every promise, add up what it costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.evaluate.accounts import carbon_per_it_kwh, check_accounts, cost_terms, window_carbon_kg
+from planner.evaluate.header import check_header, check_names
+from planner.evaluate.promises import (
+    check_deadlines,
+    check_places,
+    check_shortfalls,
+    check_spells,
+    check_windows,
+    check_work,
+    stages,
+)
+from planner.evaluate.record import Evaluation, RunResult
+from planner.evaluate.replay import load, pieces, replay_block
+from planner.evaluate.supply import check_block, check_pool, check_stated
+from planner.evaluate.trace import RunTrace, trace
+from power.carbon import carbon_kg
+from trainer_hooks.calendar import BlockPlan, Window
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from planner.evaluate.record import StageResult, Violation
+    from planner.evaluate.replay import BlockReplay
+    from planner.week import Signals, Week
+    from trainer_hooks.calendar import Calendar, RunCalendar
+
+
+def evaluate(calendar: Calendar, runs: Sequence[RunCalendar], week: Week, signals: Signals | None = None) -> Evaluation:
+    """Replay a calendar on the physics and check every promise.
+
+    What the calendar states is held against the week's own signals, which it was made from. Physical limits and all
+    figures of the result follow `signals` where they are given. Starts and stops off the planner's coarser on-off grid
+    break no promise: the grid is a means of planning.
+
+    Args:
+        calendar: The header.
+        runs: The windows of every run.
+        week: The inputs that the calendar was made from.
+        signals: Grid and weather as they were, or None for the week's own.
+    """
+    found = check_header(calendar, runs, week)
+    found += check_names(calendar, runs, week)
+    given = {r.run: r.windows for r in runs}
+    for run in week.runs:
+        found += check_windows(week, run, given.get(run.name, ()))
+    traces = [trace(week, run, given.get(run.name) or (_off(week),)) for run in week.runs]
+    cut = pieces(week, traces)
+    asked = load(week, traces, cut)
+    plans = _plans(week, calendar)
+    stated = [replay_block(week, b, plans[b.name], asked.it_kw[b.name], cut, None) for b in week.blocks]
+    seen = stated
+    if signals is not None:
+        seen = [replay_block(week, b, plans[b.name], asked.it_kw[b.name], cut, signals) for b in week.blocks]
+    for pool in week.pools:
+        found += check_pool(week, pool, asked, cut)
+    for block, by_plan, by_actual in zip(week.blocks, stated, seen, strict=True):
+        found += check_block(week, block, by_actual, cut)
+        found += check_stated(week, plans[block.name], by_plan)
+    stated_kg_per_kwh = carbon_per_it_kwh(week, week.signals, [s.result for s in stated])
+    kg_per_kwh = carbon_per_it_kwh(week, signals or week.signals, [s.result for s in seen])
+    results: list[RunResult] = []
+    for run_trace in traces:
+        gang_kw = asked.gang_kw[run_trace.run.name]
+        energy_kwh = run_trace.gang_kw * (run_trace.end_s - run_trace.start_s) / 3600.0
+        done = stages(week, run_trace, calendar.shortfalls)
+        found += [
+            *check_places(week, run_trace),
+            *check_spells(week, run_trace),
+            *check_work(week, run_trace),
+            *check_deadlines(run_trace.run, done),
+            *check_accounts(run_trace, energy_kwh, window_carbon_kg(run_trace, gang_kw, stated_kg_per_kwh, cut)),
+        ]
+        carbon = float(window_carbon_kg(run_trace, gang_kw, kg_per_kwh, cut).sum())
+        results.append(_run_result(run_trace, energy_kwh, carbon, done))
+    found += check_shortfalls(calendar, {r.run: r.stages for r in results})
+    return _totals(week, signals or week.signals, traces, results, seen, found)
+
+
+def _run_result(
+    seen: RunTrace, energy_kwh: npt.NDArray[np.float64], carbon: float, done: tuple[StageResult, ...]
+) -> RunResult:
+    return RunResult(
+        run=seen.run.name,
+        pool=next((pool for pool in seen.pools if pool is not None), None),
+        tokens=float(seen.tokens.sum()),
+        energy_kwh=float(energy_kwh.sum()),
+        carbon_kg=carbon,
+        hours=float((seen.end_s - seen.start_s)[seen.running].sum()) / 3600.0,
+        pauses=max(0, len(seen.spells) - 1),
+        stages=done,
+    )
+
+
+def _totals(
+    week: Week,
+    signals: Signals,
+    traces: Sequence[RunTrace],
+    results: Sequence[RunResult],
+    seen: Sequence[BlockReplay],
+    found: Sequence[Violation],
+) -> Evaluation:
+    blocks = tuple(s.result for s in seen)
+    slot_h = week.grid.slot_h
+    site_kw = np.sum([b.import_kw for b in blocks], axis=0)
+    stored = [
+        float(result.battery_kwh[-1]) - block.battery.initial_share * block.battery.energy_kwh
+        for block, result in zip(week.blocks, blocks, strict=True)
+        if block.battery is not None
+    ]
+
+    def energy_kwh(name: str) -> float:
+        return sum(float(getattr(b, name).sum()) for b in blocks) * slot_h
+
+    return Evaluation(
+        energy_kwh=energy_kwh("facility_kw"),
+        import_kwh=energy_kwh("import_kw"),
+        it_energy_kwh=energy_kwh("it_kw"),
+        solar_kwh=energy_kwh("solar_kw"),
+        curtailed_kwh=energy_kwh("curtailed_kw"),
+        carbon_kg=float(carbon_kg(signals.ci_gco2_per_kwh, site_kw, slot_h).sum()),
+        terms=cost_terms(week, signals, blocks, traces),
+        water_l=sum(float(b.water_l.sum()) for b in blocks),
+        tokens=sum(r.tokens for r in results),
+        peak_kw=float(site_kw.max()),
+        battery_change_kwh=sum(stored),
+        slot_h=slot_h,
+        runs=tuple(results),
+        blocks=blocks,
+        violations=tuple(found),
+    )
+
+
+def _plans(week: Week, calendar: Calendar) -> dict[str, BlockPlan]:
+    still = (0.0,) * week.grid.n_slots
+    plans = {b.block: b for b in calendar.blocks if len(b.it_kw) == week.grid.n_slots}
+    return {
+        b.name: plans.get(b.name)
+        or BlockPlan(b.name, still, still, still, still, still, still, still, still, (None,) * week.grid.n_slots)
+        for b in week.blocks
+    }
+
+
+def _off(week: Week) -> Window:
+    return Window(week.grid.start, week.grid.end, "off", None, None, 0, None, "none", 0.0, 0.0, 0.0, "")

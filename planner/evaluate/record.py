@@ -1,0 +1,220 @@
+"""What the judge finds: figures per run and block, totals, and every promise broken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import numpy as np
+    import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A promise that the calendar breaks; one per kind and subject, told at its worst instant.
+
+    Args:
+        kind: One word for machines, such as "capacity".
+        subject: Run, block, pool or file that it is about.
+        at: The worst instant, UTC, or None where time plays no part.
+        value: What the calendar does.
+        limit: What it may do.
+        unit: Unit of both, "" for names.
+        sentence: The same for people.
+    """
+
+    kind: str
+    subject: str
+    at: datetime | None
+    value: float | str
+    limit: float | str
+    unit: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """How one promise of work went.
+
+    Args:
+        stage: Name of the stage.
+        deadline: When the tokens are due, UTC; the horizon's end for a stage that is due later.
+        due_tokens: Tokens due by then, counted from the horizon's start.
+        tokens: Tokens made by then.
+        reached_at: When the due tokens are made, UTC, or None if not in the horizon.
+        margin_h: Hours from then to the deadline, negative if late, or None if not in the horizon.
+        met: Whether the tokens are there by the deadline.
+        announced: Whether the calendar itself names the shortfall.
+    """
+
+    stage: str
+    deadline: datetime
+    due_tokens: float
+    tokens: float
+    reached_at: datetime | None
+    margin_h: float | None
+    met: bool
+    announced: bool
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One run in the horizon.
+
+    Args:
+        run: Name of the run.
+        pool: Pool it runs in, or None if it does not run.
+        tokens: Useful tokens.
+        energy_kwh: IT energy of the gang, kWh.
+        carbon_kg: The run's share of the site's carbon by IT energy, kgCO2e.
+        hours: Hours running.
+        pauses: Count of pauses between two spells.
+        stages: Promises of work, by rising deadline.
+    """
+
+    run: str
+    pool: str | None
+    tokens: float
+    energy_kwh: float
+    carbon_kg: float
+    hours: float
+    pauses: int
+    stages: tuple[StageResult, ...]
+
+    @property
+    def tokens_per_joule(self) -> float:
+        """Useful tokens per joule of the gang's IT energy; 0 if it does not run."""
+        return self.tokens / (self.energy_kwh * 3.6e6) if self.energy_kwh > 0.0 else 0.0
+
+
+@dataclass(frozen=True)
+class BlockResult:
+    """One block per slot, slot means in kW (states in kWh at the slot's end), each of shape (T,).
+
+    Args:
+        block: Name of the block.
+        it_kw: IT power.
+        cooling_kw: Cooling power.
+        facility_kw: IT and cooling power.
+        import_kw: Grid import.
+        solar_kw: Solar power used.
+        curtailed_kw: Solar power on offer and not used.
+        charge_kw: Battery charging, AC.
+        discharge_kw: Battery discharging, AC.
+        battery_kwh: Stored energy.
+        capacity_kw: Facility power and import allowed.
+        w_max_kw: IT power that the cooling allows.
+        water_l: Water used in the slot, L.
+    """
+
+    block: str
+    it_kw: npt.NDArray[np.float64]
+    cooling_kw: npt.NDArray[np.float64]
+    facility_kw: npt.NDArray[np.float64]
+    import_kw: npt.NDArray[np.float64]
+    solar_kw: npt.NDArray[np.float64]
+    curtailed_kw: npt.NDArray[np.float64]
+    charge_kw: npt.NDArray[np.float64]
+    discharge_kw: npt.NDArray[np.float64]
+    battery_kwh: npt.NDArray[np.float64]
+    capacity_kw: npt.NDArray[np.float64]
+    w_max_kw: npt.NDArray[np.float64]
+    water_l: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CostTerms:
+    """Money of the horizon, by what it is for.
+
+    Args:
+        energy: Grid energy with its adders.
+        demand: What the horizon adds to the months' demand charges.
+        water: Water.
+        wear: Battery wear.
+        carbon: Carbon at the plan's price; decides, but is paid to nobody.
+        lateness: Work missing at deadlines at the plan's price; decides, but is paid to nobody.
+    """
+
+    energy: float
+    demand: float
+    water: float
+    wear: float
+    carbon: float
+    lateness: float
+
+    @property
+    def paid(self) -> float:
+        """Money really paid: energy, demand, water and wear."""
+        return self.energy + self.demand + self.water + self.wear
+
+    @property
+    def objective(self) -> float:
+        """All terms together: what the plan makes small."""
+        return self.paid + self.carbon + self.lateness
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The verdict on a calendar.
+
+    Args:
+        energy_kwh: Facility energy: IT and cooling, whatever it came from.
+        import_kwh: Energy bought from the grid.
+        it_energy_kwh: IT energy, idle GPUs included.
+        solar_kwh: Solar energy used.
+        curtailed_kwh: Solar energy on offer and not used.
+        carbon_kg: Location-based carbon of the import, kgCO2e.
+        terms: Money by what it is for.
+        water_l: Water used, L.
+        tokens: Useful tokens of all runs.
+        peak_kw: Highest import of the site, slot mean.
+        battery_change_kwh: Stored energy at the end less that at the start.
+        slot_h: Length of a slot, h.
+        runs: One result per run of the week.
+        blocks: One result per block of the week.
+        violations: Every promise broken.
+    """
+
+    energy_kwh: float
+    import_kwh: float
+    it_energy_kwh: float
+    solar_kwh: float
+    curtailed_kwh: float
+    carbon_kg: float
+    terms: CostTerms
+    water_l: float
+    tokens: float
+    peak_kw: float
+    battery_change_kwh: float
+    slot_h: float
+    runs: tuple[RunResult, ...]
+    blocks: tuple[BlockResult, ...]
+    violations: tuple[Violation, ...]
+
+    @property
+    def cost(self) -> float:
+        """Money really paid: energy, demand, water and wear."""
+        return self.terms.paid
+
+    @property
+    def pue(self) -> float:
+        """Facility energy over IT energy; 1 if there is none."""
+        return self.energy_kwh / self.it_energy_kwh if self.it_energy_kwh > 0.0 else 1.0
+
+    @property
+    def deadlines(self) -> int:
+        """Count of promises of work in the horizon."""
+        return sum(len(run.stages) for run in self.runs)
+
+    @property
+    def deadlines_missed(self) -> int:
+        """Count of promises of work that are not kept, announced or not."""
+        return sum(not stage.met for run in self.runs for stage in run.stages)
+
+    @property
+    def clean(self) -> bool:
+        """Whether no promise is broken (a shortfall that the calendar names is no broken promise)."""
+        return not self.violations

@@ -1,0 +1,182 @@
+"""The site's physics under a calendar: piecewise constant between all window edges and slot edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.evaluate.finding import Spans
+from planner.evaluate.record import BlockResult
+from power.battery import states_kwh
+from thermal.plant import cooling, w_max_kw
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from planner.evaluate.trace import RunTrace
+    from planner.week import Block, Signals, Week
+    from trainer_hooks.calendar import BlockPlan
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The horizon cut wherever a window, a slot or a pool's count of GPUs changes.
+
+    Args:
+        start_s: Start of each piece, seconds from the horizon's start, shape (P,).
+        length_s: Its length, shape (P,).
+        slot: Its slot, shape (P,).
+        first: First piece of each slot, shape (T,).
+        slot_s: Length of a slot, s.
+    """
+
+    start_s: npt.NDArray[np.float64]
+    length_s: npt.NDArray[np.float64]
+    slot: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+    slot_s: float
+
+    @property
+    def spans(self) -> Spans:
+        """When each piece holds."""
+        return Spans(self.start_s, self.length_s)
+
+    def slot_mean(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the slot means, shape (T,), of a value per piece, shape (P,)."""
+        return np.asarray(np.add.reduceat(values * self.length_s, self.first) / self.slot_s)
+
+
+def pieces(week: Week, traces: Sequence[RunTrace]) -> Pieces:
+    """Return the pieces of the horizon in which nothing changes."""
+    grid = week.grid
+    slot_s, horizon_s = 60.0 * grid.slot_minutes, 3600.0 * grid.hours
+    steps = [(since - grid.start).total_seconds() for pool in week.pools for since, _ in pool.commissioning]
+    slot_edges = np.arange(grid.n_slots + 1) * slot_s
+    edges = np.unique(np.concatenate([slot_edges, steps, *(t.start_s for t in traces), *(t.end_s for t in traces)]))
+    edges = edges[(edges >= 0.0) & (edges <= horizon_s)]
+    start_s = edges[:-1]
+    return Pieces(
+        start_s=start_s,
+        length_s=np.diff(edges),
+        slot=np.searchsorted(slot_edges, start_s, side="right") - 1,
+        first=np.searchsorted(start_s, slot_edges[:-1]),
+        slot_s=slot_s,
+    )
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the windows ask of the site in each piece.
+
+    Args:
+        it_kw: Block -> IT power, kW, shape (P,).
+        gpus: Pool -> GPUs held, shape (P,).
+        gang_kw: Run -> IT power of its gang, kW, shape (P,).
+    """
+
+    it_kw: dict[str, npt.NDArray[np.float64]]
+    gpus: dict[str, npt.NDArray[np.int64]]
+    gang_kw: dict[str, npt.NDArray[np.float64]]
+
+
+def load(week: Week, traces: Sequence[RunTrace], cut: Pieces) -> Load:
+    """Return the IT power of blocks and gangs and the GPUs held in pools.
+
+    A gang in a pool counts in that pool's block, whatever block its window names.
+    """
+    it_kw = {block.name: week.idle_kw(block)[cut.slot] for block in week.blocks}
+    gpus = {pool.name: np.zeros(len(cut.slot), dtype=np.int64) for pool in week.pools}
+    gang_kw: dict[str, npt.NDArray[np.float64]] = {}
+    middle = cut.start_s + cut.length_s / 2
+    for run in traces:
+        window = np.maximum(np.searchsorted(run.start_s, middle, side="right") - 1, 0)
+        inside = (middle >= run.start_s[window]) & (middle < run.end_s[window])
+        gang_kw[run.run.name] = np.where(inside, run.gang_kw[window], 0.0)
+        for name in sorted({p for p in run.pools if p is not None}):
+            pool = week.pool(name)
+            here = inside & np.array([p == name for p in run.pools], dtype=np.bool_)[window]
+            held = np.where(here, run.gpus[window], 0)
+            gpus[name] += held
+            idle_kw = np.where(
+                week.block(pool.block).idle_powered[cut.slot], held * pool.gpu.idle_w_per_gpu / 1000.0, 0.0
+            )
+            it_kw[pool.block] += np.where(here, run.gang_kw[window], 0.0) - idle_kw
+    return Load(it_kw, gpus, gang_kw)
+
+
+@dataclass(frozen=True)
+class BlockReplay:
+    """One block: its slot means, and the pieces in which limits hold at every instant.
+
+    Args:
+        result: Slot means and limits.
+        it_kw: IT power, kW, shape (P,).
+        facility_kw: IT and cooling power, kW, shape (P,).
+        import_kw: Grid import if solar and battery are steady within the slot, kW, shape (P,).
+        offer_kw: Solar power on offer, kW, shape (T,).
+    """
+
+    result: BlockResult
+    it_kw: npt.NDArray[np.float64]
+    facility_kw: npt.NDArray[np.float64]
+    import_kw: npt.NDArray[np.float64]
+    offer_kw: npt.NDArray[np.float64]
+
+
+def replay_block(
+    week: Week,
+    block: Block,
+    plan: BlockPlan,
+    it_kw: npt.NDArray[np.float64],
+    cut: Pieces,
+    actual: Signals | None,
+) -> BlockReplay:
+    """Return a block's power under the calendar's decisions for solar and battery.
+
+    By the plan's own signals, solar is used as the calendar says. By actual signals, the battery keeps to the calendar
+    and solar is used up to what then is on offer and what the load takes; where the calendar curtails, no more is used
+    than it says.
+
+    Args:
+        week: All inputs.
+        block: The block.
+        plan: What the calendar says about it.
+        it_kw: IT power per piece, kW, shape (P,).
+        cut: The pieces.
+        actual: Grid and weather as they were, or None for the week's own signals.
+    """
+    seen = actual or week.signals
+    dry_c, wet_c = seen.dry_bulb_c, seen.wet_bulb_c
+    state = cooling(block.plant, it_kw, dry_c[cut.slot], wet_c[cut.slot])
+    facility_kw = it_kw + state.cooling_kw
+    charge_kw, discharge_kw = np.array(plan.charge_kw), np.array(plan.discharge_kw)
+    solar_kw, offer_kw = np.array(plan.solar_kw), week.solar_kw(block, seen)
+    mean_kw = cut.slot_mean(facility_kw)
+    if actual is not None:
+        curtails = solar_kw < week.solar_kw(block) * (1.0 - 1e-6) - 1e-6
+        most_kw = np.where(curtails, np.minimum(solar_kw, offer_kw), offer_kw)
+        solar_kw = np.clip(mean_kw + charge_kw - discharge_kw, 0.0, most_kw)
+    flows_kw = charge_kw - discharge_kw - solar_kw
+    stored_kwh = np.zeros(week.grid.n_slots)
+    if block.battery is not None:
+        stored_kwh = states_kwh(block.battery, charge_kw, discharge_kw, week.grid.slot_h)
+    result = BlockResult(
+        block=block.name,
+        it_kw=cut.slot_mean(it_kw),
+        cooling_kw=cut.slot_mean(state.cooling_kw),
+        facility_kw=mean_kw,
+        import_kw=mean_kw + flows_kw,
+        solar_kw=solar_kw,
+        curtailed_kw=np.maximum(0.0, offer_kw - solar_kw),
+        charge_kw=charge_kw,
+        discharge_kw=discharge_kw,
+        battery_kwh=stored_kwh,
+        capacity_kw=week.capacity_kw(block),
+        w_max_kw=w_max_kw(block.plant, dry_c, wet_c),
+        water_l=cut.slot_mean(state.water_l_per_h) * week.grid.slot_h,
+    )
+    return BlockReplay(result, it_kw, facility_kw, facility_kw + flows_kw[cut.slot], offer_kw)

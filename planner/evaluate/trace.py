@@ -1,0 +1,196 @@
+"""One run as its windows tell it: power, useful seconds and tokens from one instant to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from power.gpu import at_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from planner.week import Run, Week
+    from trainer_hooks.calendar import Window
+
+
+@dataclass(frozen=True)
+class Spell:
+    """An unbroken stretch in which a gang holds GPUs.
+
+    Args:
+        first: Index of its first window.
+        after: Index of the window after its last.
+        start_s: First second, from the horizon's start.
+        end_s: Last second, from the horizon's start.
+    """
+
+    first: int
+    after: int
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class RunTrace:
+    """One run's windows as arrays; times are seconds from the horizon's start.
+
+    Args:
+        run: The run.
+        windows: Its windows by rising start.
+        start_s: First second of each window, shape (W,).
+        end_s: Last second of each window, shape (W,).
+        running: Whether the window trains, shape (W,).
+        gpus: GPUs held, shape (W,).
+        gang_kw: IT power of the GPUs held, kW, shape (W,).
+        pools: Known pool of each window, or None.
+        spells: Unbroken stretches of holding GPUs.
+        tokens: Useful tokens per window, shape (W,).
+        made_s: Instants between which tokens are made at an even rate, shape (N,).
+        made_tokens: Tokens made up to each of them, shape (N,).
+    """
+
+    run: Run
+    windows: tuple[Window, ...]
+    start_s: npt.NDArray[np.float64]
+    end_s: npt.NDArray[np.float64]
+    running: npt.NDArray[np.bool_]
+    gpus: npt.NDArray[np.int64]
+    gang_kw: npt.NDArray[np.float64]
+    pools: tuple[str | None, ...]
+    spells: tuple[Spell, ...]
+    tokens: npt.NDArray[np.float64]
+    made_s: npt.NDArray[np.float64]
+    made_tokens: npt.NDArray[np.float64]
+
+    def tokens_by(self, time_s: float) -> float:
+        """Return the tokens made up to an instant."""
+        return float(np.interp(time_s, self.made_s, self.made_tokens))
+
+    def reached_s(self, tokens: float) -> float | None:
+        """Return the first instant at which that many tokens are made, or None if never."""
+        i = int(np.searchsorted(self.made_tokens, tokens))
+        if i == len(self.made_tokens):
+            return None
+        if i == 0:
+            return float(self.made_s[0])
+        share = (tokens - self.made_tokens[i - 1]) / (self.made_tokens[i] - self.made_tokens[i - 1])
+        return float(self.made_s[i - 1] + share * (self.made_s[i] - self.made_s[i - 1]))
+
+
+def trace(week: Week, run: Run, given: Sequence[Window]) -> RunTrace:
+    """Return what a run's windows mean, however wrong they are.
+
+    A gang that is not whole, or that sits in a pool it may not use, makes no tokens. A window without a limit runs at
+    the highest operating point.
+
+    Args:
+        week: All inputs.
+        run: The run.
+        given: Its windows.
+    """
+    windows = tuple(sorted(given, key=lambda w: (w.start, w.end)))
+    origin = week.grid.start
+    start_s = np.array([(w.start - origin).total_seconds() for w in windows])
+    end_s = np.array([(w.end - origin).total_seconds() for w in windows])
+    running = np.array([w.state == "run" for w in windows], dtype=np.bool_)
+    gpus = np.array([w.gpus if w.state != "off" else 0 for w in windows], dtype=np.int64)
+    known = {p.name for p in week.pools}
+    pools = tuple(w.pool if w.pool in known and w.state != "off" else None for w in windows)
+    w_per_gpu, rate = np.zeros(len(windows)), np.zeros(len(windows))
+    for name in {p for p in pools if p is not None}:
+        here = np.array([p == name for p in pools], dtype=np.bool_)
+        gpu = week.pool(name).gpu
+        option = next((o for o in run.options if o.pool == name), None)
+        points = option.points if option else gpu.points
+        top_w = points[-1].gpu_power_limit_w
+        limit_w = [top_w if w.gpu_power_limit_w is None else w.gpu_power_limit_w for w in windows]
+        it_w, relative = at_limit(points, limit_w)
+        w_per_gpu[here] = np.where(running, it_w, gpu.idle_w_per_gpu)[here]
+        if option:
+            whole = here & running & (gpus == run.gpus)
+            rate[whole] = run.gpus * option.tokens_per_gpu_s * relative[whole]
+    held = spells(windows, start_s, end_s)
+    made_s, made, per_window = _work(start_s, end_s, rate, _lost(week, run, windows, held, running, start_s, end_s))
+    return RunTrace(
+        run=run,
+        windows=windows,
+        start_s=start_s,
+        end_s=end_s,
+        running=running,
+        gpus=gpus,
+        gang_kw=gpus * w_per_gpu / 1000.0,
+        pools=pools,
+        spells=held,
+        tokens=per_window,
+        made_s=made_s,
+        made_tokens=made,
+    )
+
+
+def spells(
+    windows: Sequence[Window], start_s: npt.NDArray[np.float64], end_s: npt.NDArray[np.float64]
+) -> tuple[Spell, ...]:
+    """Return the unbroken stretches of windows that hold GPUs in one pool."""
+    found: list[Spell] = []
+    for i, window in enumerate(windows):
+        if window.state == "off":
+            continue
+        joined = i > 0 and windows[i - 1].state != "off" and windows[i - 1].pool == window.pool
+        if joined and found and start_s[i] <= end_s[i - 1]:
+            found[-1] = Spell(found[-1].first, i + 1, found[-1].start_s, float(end_s[i]))
+        else:
+            found.append(Spell(i, i + 1, float(start_s[i]), float(end_s[i])))
+    return tuple(found)
+
+
+def saves_after(windows: Sequence[Window], i: int) -> bool:
+    """Return whether a checkpoint is asked for as window `i` ends."""
+    return windows[i].checkpoint == "after" or (i + 1 < len(windows) and windows[i + 1].checkpoint == "before")
+
+
+def _lost(
+    week: Week,
+    run: Run,
+    windows: Sequence[Window],
+    held: Sequence[Spell],
+    running: npt.NDArray[np.bool_],
+    start_s: npt.NDArray[np.float64],
+    end_s: npt.NDArray[np.float64],
+) -> list[tuple[float, float]]:
+    horizon_s = 3600.0 * week.grid.hours
+    lost: list[tuple[float, float]] = []
+    for spell in held:
+        runs = [i for i in range(spell.first, spell.after) if running[i]]
+        if not runs:
+            continue
+        if spell.start_s > 0.0 or windows[spell.first].pool != run.running_in:
+            begin = float(start_s[runs[0]])
+            lost.append((begin, min(begin + run.reload_s, spell.end_s)))
+        for i in runs:
+            stops = i == runs[-1] and spell.end_s < horizon_s
+            if stops or saves_after(windows, i):
+                lost.append((max(float(end_s[i]) - run.checkpoint_s, spell.start_s), float(end_s[i])))
+    return lost
+
+
+def _work(
+    start_s: npt.NDArray[np.float64],
+    end_s: npt.NDArray[np.float64],
+    rate: npt.NDArray[np.float64],
+    lost: list[tuple[float, float]],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    at_s = np.unique(np.concatenate([start_s, end_s, [edge for span in lost for edge in span], [0.0]]))
+    middle = (at_s[:-1] + at_s[1:]) / 2
+    window = np.searchsorted(start_s, middle, side="right") - 1
+    useful = (window >= 0) & (middle < end_s[window])
+    for begin, end in lost:
+        useful &= (middle < begin) | (middle > end)
+    pieces = np.where(useful, rate[window] * np.diff(at_s), 0.0)
+    made = np.concatenate(([0.0], np.cumsum(pieces)))
+    per_window = np.bincount(np.maximum(window, 0), weights=pieces, minlength=len(start_s))
+    return at_s, made, np.asarray(per_window, dtype=np.float64)

@@ -1,0 +1,231 @@
+"""From decisions to the published calendar: exact physics per slot, windows of merged equal slots.
+
+The program plans with straight lines; here every figure is made from the physics itself: watts and tokens from the
+operating points, cooling from the plant. Where the exact cooling needs less than the program assumed, the import
+shrinks; where it would become negative, less solar is used, and after that less is discharged.
+
+A slot's site carbon (import times intensity, summed over blocks) is allotted to runs by their share of the site's IT
+energy in that slot, so that cooling is shared likewise. The share of GPUs without a job stays with the site.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from importlib.metadata import version
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.calendar_id import content_id
+from planner.dispatch import BlockFlows, dispatch
+from planner.errors import ExportError
+from planner.slots import RunSlots, block_it_kw, run_slots, slot_parts
+from power.carbon import carbon_kg
+from thermal.plant import cooling, setpoint_c
+from trainer_hooks.calendar import BlockPlan, Calendar, CalendarError, RunCalendar, Window, write_calendar
+from trainer_hooks.calendar import Shortfall as PublishedShortfall
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from planner.schedule import RunSchedule, Schedule, Shortfall
+    from planner.week import Block, Week
+
+_PACKAGES = ("gridpace", "highspy", "numpy", "pulp")
+_UNNAMED = "0"
+
+
+def to_calendar(
+    week: Week,
+    schedule: Schedule,
+    *,
+    status: str,
+    certified_gap: float | None,
+    shortfalls: Sequence[Shortfall] = (),
+    options: Mapping[str, str | float] | None = None,
+) -> tuple[Calendar, list[RunCalendar]]:
+    """Return the calendar of a schedule, the same for the same inputs.
+
+    Args:
+        week: All inputs.
+        schedule: The decisions for every run and block of the week.
+        status: How the solve ended.
+        certified_gap: Proven relative distance from the best plan, or None if nothing was proven.
+        shortfalls: Promises that the schedule does not keep.
+        options: What else decides about the plan, such as the gap target; name -> value.
+
+    Returns:
+        The header and the windows of every run in the week's order; all carry the content's own id.
+    """
+    grid = week.grid
+    decided = {r.run: r for r in schedule.runs}
+    slots = [run_slots(week, decided[run.name]) for run in week.runs]
+    flows = _flows(week, schedule, slots)
+    site_kg = sum((carbon_kg(week.signals.ci_gco2_per_kwh, f.import_kw, grid.slot_h) for f in flows), np.zeros(1))
+    site_kwh = sum((f.it_kw for f in flows), np.zeros(1)) * grid.slot_h
+    kg_per_kwh = np.divide(site_kg, site_kwh, out=np.zeros(grid.n_slots), where=site_kwh > 0.0)
+    header = Calendar(
+        calendar_id=_UNNAMED,
+        issued_at=week.issued_at,
+        valid_from=grid.start,
+        valid_until=grid.end,
+        site=week.site,
+        timezone=week.timezone,
+        slot_minutes=grid.slot_minutes,
+        n_slots=grid.n_slots,
+        inputs=_inputs(week, options or {}),
+        status=status,
+        certified_gap=None if certified_gap is None else round(certified_gap, 6),
+        shortfalls=tuple(
+            PublishedShortfall(
+                s.run, s.stage, s.deadline, round(s.tokens_short, 6), round(s.hours_short, 6), s.sentence
+            )
+            for s in shortfalls
+        ),
+        blocks=tuple(_block_plan(block, f, week) for block, f in zip(week.blocks, flows, strict=True)),
+        notes=week.labels,
+    )
+    runs = [
+        RunCalendar(
+            calendar_id=_UNNAMED,
+            issued_at=header.issued_at,
+            valid_from=header.valid_from,
+            valid_until=header.valid_until,
+            site=header.site,
+            run=run.run.name,
+            windows=_windows(week, run, decided[run.run.name], kg_per_kwh),
+        )
+        for run in slots
+    ]
+    name = content_id(header, runs)
+    return replace(header, calendar_id=name), [replace(run, calendar_id=name) for run in runs]
+
+
+def publish(folder: Path, calendar: Calendar, runs: Sequence[RunCalendar]) -> Path:
+    """Put a calendar in place, whole or not at all, and make it the one in force.
+
+    Args:
+        folder: Folder that holds the published calendars; made if absent.
+        calendar: The header as `to_calendar` returns it.
+        runs: The windows of every run.
+
+    Returns:
+        The calendar's own folder.
+
+    Raises:
+        ExportError: The disk refused; nothing half-written remains and the calendar in force is unchanged.
+    """
+    try:
+        return write_calendar(folder, calendar, runs)
+    except CalendarError as exc:
+        raise ExportError(f"the calendar {calendar.calendar_id} could not be published in {folder}", str(exc)) from exc
+
+
+def _inputs(week: Week, options: Mapping[str, str | float]) -> dict[str, dict[str, str]]:
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return {
+        "week": {"sha256": week.sha256},
+        "options": {name: str(value) for name, value in options.items()},
+        "versions": {"python": python} | {package: version(package) for package in _PACKAGES},
+        **{f"signal {p.signal}": {"sha256": p.sha256, "source": p.source} for p in week.provenance},
+    }
+
+
+def _flows(week: Week, schedule: Schedule, runs: list[RunSlots]) -> list[BlockFlows]:
+    parts = slot_parts(week.grid.n_slots, runs)
+    decided = {b.block: b for b in schedule.blocks}
+    dry_c, wet_c = week.signals.dry_bulb_c[parts.slot], week.signals.wet_bulb_c[parts.slot]
+    flows = []
+    for block in week.blocks:
+        it_kw = block_it_kw(week, block, runs, parts)
+        flows.append(
+            dispatch(
+                parts.mean(it_kw),
+                parts.mean(cooling(block.plant, it_kw, dry_c, wet_c).cooling_kw),
+                decided[block.name],
+                week.solar_kw(block),
+                block.battery,
+                week.grid.slot_h,
+            )
+        )
+    return flows
+
+
+def _block_plan(block: Block, flows: BlockFlows, week: Week) -> BlockPlan:
+    return BlockPlan(
+        block=block.name,
+        it_kw=_series(flows.it_kw),
+        cooling_kw=_series(flows.cooling_kw),
+        facility_kw=_series(flows.it_kw + flows.cooling_kw),
+        import_kw=_series(flows.import_kw),
+        solar_kw=_series(flows.solar_kw),
+        charge_kw=_series(flows.charge_kw),
+        discharge_kw=_series(flows.discharge_kw),
+        battery_kwh=_series(flows.battery_kwh),
+        supply_setpoint_c=_series(setpoint_c(block.plant, week.signals.dry_bulb_c, week.signals.wet_bulb_c)),
+    )
+
+
+def _series(values: npt.NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple((np.round(values, 6) + 0.0).tolist())
+
+
+def _windows(
+    week: Week, slots: RunSlots, decided: RunSchedule, kg_per_kwh: npt.NDArray[np.float64]
+) -> tuple[Window, ...]:
+    grid = week.grid
+    changes = np.flatnonzero(np.diff(slots.gpu_power_limit_w)) + 1
+    spans = list(pairwise([0, *changes.tolist(), grid.n_slots]))
+    windows: list[Window] = []
+    last_on = max((b for a, b in spans if slots.gpu_power_limit_w[a] > 0.0), default=0)
+    for first, after in spans:
+        begin, end = grid.start + first * grid.slot, grid.start + after * grid.slot
+        if slots.gpu_power_limit_w[first] == 0.0:
+            why = "not started yet" if not windows else "paused" if after < last_on else "nothing more to do"
+            windows.append(_off(windows[-1].end if windows else begin, end, why))
+            continue
+        let_go = decided.ends if decided.ends is not None and after == last_on else end
+        stops = let_go < grid.end and (let_go < end or slots.gpu_power_limit_w[min(after, grid.n_slots - 1)] == 0.0)
+        energy_kwh = slots.energy_kwh[first:after]
+        windows.append(
+            Window(
+                start=begin,
+                end=let_go,
+                state="run",
+                pool=decided.pool,
+                block=slots.block,
+                gpus=slots.run.gpus,
+                gpu_power_limit_w=float(slots.gpu_power_limit_w[first]),
+                checkpoint="after" if stops else "none",
+                tokens=round(float(slots.tokens[first:after].sum()), 6),
+                energy_kwh=round(float(energy_kwh.sum()), 6),
+                kgco2e=round(float((energy_kwh * kg_per_kwh[first:after]).sum()), 6),
+                why=decided.why,
+            )
+        )
+    if windows[-1].end < grid.end:
+        windows.append(_off(windows[-1].end, grid.end, "nothing more to do"))
+    return tuple(windows)
+
+
+def _off(start: datetime, end: datetime, why: str) -> Window:
+    return Window(
+        start=start,
+        end=end,
+        state="off",
+        pool=None,
+        block=None,
+        gpus=0,
+        gpu_power_limit_w=None,
+        checkpoint="none",
+        tokens=0.0,
+        energy_kwh=0.0,
+        kgco2e=0.0,
+        why=why,
+    )
