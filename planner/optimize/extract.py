@@ -1,0 +1,79 @@
+"""From column values to the schedule that people and machines read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.schedule import BlockSchedule, RunSchedule, Schedule
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.optimize.model import Program
+    from planner.optimize.places import BlockPlaces, OptionPlaces, Places
+
+LIMIT_STEPS_PER_W = 1000.0  # NVML takes milliwatts
+BELOW_A_STEP = 1e-4  # of a step: a solver's noise above a measured point is no reason to leave it
+NOISE_KW = 1e-6
+
+
+def schedule(program: Program, places: Places, x: npt.NDArray[np.float64], why: tuple[str, ...]) -> Schedule:
+    """Return the schedule that column values stand for.
+
+    Args:
+        program: The program.
+        places: Where its columns stand.
+        x: Column values, shape (N,).
+        why: One line per run.
+    """
+    runs = tuple(
+        _run(run.name, gang, x, program.week.grid.n_slots, line)
+        for run, gang, line in zip(program.week.runs, places.gangs, why, strict=True)
+    )
+    blocks = tuple(
+        _block(block.name, place, x, program.power_kw)
+        for block, place in zip(program.week.blocks, places.blocks, strict=True)
+    )
+    return Schedule(runs, blocks)
+
+
+def pool_used(gang: tuple[OptionPlaces, ...], x: npt.NDArray[np.float64]) -> OptionPlaces | None:
+    """Return the option that a run uses, or None if it does not run."""
+    return next((o for o in gang if (x[o.on[o.on >= 0]] > 0.5).any()), None)
+
+
+def on_slots(option: OptionPlaces, x: npt.NDArray[np.float64], n_slots: int) -> npt.NDArray[np.bool_]:
+    """Return in which slots a run is on, shape (T,)."""
+    on = np.zeros(n_slots, dtype=bool)
+    on[option.slots] = x[option.on_of_row] > 0.5
+    return on
+
+
+def _run(name: str, gang: tuple[OptionPlaces, ...], x: npt.NDArray[np.float64], n_slots: int, why: str) -> RunSchedule:
+    limit = np.zeros(n_slots)
+    option = pool_used(gang, x)
+    if option is not None:
+        on = on_slots(option, x, n_slots)[option.slots]
+        throughput = option.shares(x) @ option.throughput
+        asked = np.interp(throughput, option.throughput, option.limit_w)
+        # rounded up: a promise of tokens must not be lost to the last milliwatt
+        stepped = np.ceil(asked * LIMIT_STEPS_PER_W - BELOW_A_STEP) / LIMIT_STEPS_PER_W
+        limit[option.slots[on]] = np.clip(stepped, option.limit_w[0], option.limit_w[-1])[on]
+    limit.setflags(write=False)
+    return RunSchedule(name, option.pool if option else None, limit, why=why)
+
+
+def _block(name: str, place: BlockPlaces, x: npt.NDArray[np.float64], power_kw: float) -> BlockSchedule:
+    flows = [_kw(columns, x, power_kw, len(place.it)) for columns in (place.solar, place.charge, place.discharge)]
+    return BlockSchedule(name, *flows)
+
+
+def _kw(
+    columns: npt.NDArray[np.int64] | None, x: npt.NDArray[np.float64], power_kw: float, n_slots: int
+) -> npt.NDArray[np.float64]:
+    kw = np.zeros(n_slots) if columns is None else x[columns] * power_kw
+    kw[kw < NOISE_KW] = 0.0
+    kw.setflags(write=False)
+    return kw

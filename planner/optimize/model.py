@@ -1,0 +1,95 @@
+"""The program of record: all columns, rows and the objective of one week in PuLP (docs/formulation.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pulp
+
+from planner.optimize.gangs import Gang, add_gang
+from planner.optimize.limits import block_limits
+from planner.optimize.supply import BlockColumns, SiteColumns, add_block, add_packing, add_site
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planner.week import Week
+
+TERMS = ("energy", "demand", "carbon", "water", "wear", "lateness")
+TINY = 1e-9  # coefficients below it are noise to the solver
+
+
+@dataclass(frozen=True)
+class Program:
+    """One week's program.
+
+    Args:
+        week: The week.
+        problem: The rows, columns and objective.
+        gangs: Columns of the runs, in the week's order.
+        blocks: Columns of the blocks, in the week's order.
+        site: Columns of the whole site.
+        power_kw: Unit of power, kW; the objective counts `power_kw` units of money.
+        terms: Term of the objective -> its columns and their coefficients.
+    """
+
+    week: Week
+    problem: pulp.LpProblem
+    gangs: tuple[Gang, ...]
+    blocks: tuple[BlockColumns, ...]
+    site: SiteColumns
+    power_kw: float
+    terms: Mapping[str, tuple[tuple[pulp.LpVariable, float], ...]]
+
+
+def build(week: Week) -> Program:
+    """Return the program of a week.
+
+    Raises:
+        Infeasible: A block cannot even carry its idle power.
+        ConfigError: A run's on/off grid is no whole number of slots.
+    """
+    limits = {b.name: block_limits(week, b) for b in week.blocks}
+    power_kw = _power_unit_kw(week)
+    prob = pulp.LpProblem("week", pulp.LpMinimize)
+    gangs = tuple(add_gang(prob, week, i, limits) for i in range(len(week.runs)))
+    add_packing(prob, week, gangs)
+    blocks = tuple(add_block(prob, week, limits[b.name], gangs, power_kw) for b in week.blocks)
+    site = add_site(prob, week, blocks, power_kw)
+    terms = _terms(week, gangs, blocks, site, power_kw)
+    objective = pulp.LpAffineExpression()
+    for name in TERMS:
+        for column, coefficient in terms[name]:
+            objective.addterm(column, coefficient)
+    prob.setObjective(objective)
+    return Program(week, prob, gangs, blocks, site, power_kw, terms)
+
+
+def _power_unit_kw(week: Week) -> float:
+    """Return a power of ten about a tenth of the largest block: columns then lie between 0.01 and 100."""
+    largest = max(b.power.capacity_kw for b in week.blocks)
+    return float(10.0 ** (len(str(max(1, int(largest)))) - 2))
+
+
+def _terms(
+    week: Week, gangs: tuple[Gang, ...], blocks: tuple[BlockColumns, ...], site: SiteColumns, power_kw: float
+) -> dict[str, tuple[tuple[pulp.LpVariable, float], ...]]:
+    slot_h, prices, signals = week.grid.slot_h, week.prices, week.signals
+    energy = (signals.price_per_kwh + week.tariff.adder_per_kwh) * slot_h
+    carbon = signals.ci_gco2_per_kwh * prices.carbon_per_t / 1e6 * slot_h
+    terms: dict[str, list[tuple[pulp.LpVariable, float]]] = {name: [] for name in TERMS}
+    for block in blocks:
+        water = block.limits.envelope.water_l_per_kwh / 1000.0 * prices.water_per_m3 * slot_h
+        for t in range(week.grid.n_slots):
+            terms["energy"].append((block.grid[t], float(energy[t])))
+            terms["carbon"].append((block.grid[t], float(carbon[t])))
+            terms["water"].append((block.it[t], float(water[t])))
+        if block.battery and block.limits.block.battery:
+            wear = block.limits.block.battery.wear_cost_per_kwh * slot_h
+            terms["wear"] += [(v, wear) for v in block.battery.discharge]
+    terms["demand"] = [(v, week.tariff.demand_charge_per_kw_month) for v in site.peak_rise]
+    for gang in gangs:
+        per_work_h = prices.lateness_per_gpu_h * gang.run.lateness_weight * gang.run.gpus / power_kw
+        terms["lateness"] += [(v, per_work_h) for due in gang.due for _, v in due.short]
+    return {name: tuple((v, c) for v, c in columns if abs(c) > TINY) for name, columns in terms.items()}

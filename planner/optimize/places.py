@@ -1,0 +1,131 @@
+"""Where the program's columns stand in the arrays, by noun."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.optimize.limits import energy_worth
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.optimize.gangs import Gang, GangOption
+    from planner.optimize.matrix import ColumnIndex
+    from planner.optimize.model import Program
+    from planner.optimize.supply import BlockColumns
+
+    Places1 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class OptionPlaces:
+    """A run in a pool.
+
+    Args:
+        pool: Name of the pool.
+        gpus: Gang size.
+        chosen: Place of the choice of the pool, or -1.
+        on: Place of each cell's on-column, -1 where the cell is not open, shape (B,).
+        slots: Slots in which it can be on, shape (S,).
+        on_of_row: Place of the on-column of each of those slots, shape (S,).
+        lower: Places of the shares of all points but the highest, shape (S, K - 1).
+        limit_w: Power limit of each point, W, shape (K,).
+        it_w: IT power of each point, W per GPU, shape (K,).
+        throughput: Relative throughput of each point, shape (K,).
+    """
+
+    pool: str
+    gpus: int
+    chosen: int
+    on: npt.NDArray[np.int64]
+    slots: npt.NDArray[np.int64]
+    on_of_row: npt.NDArray[np.int64]
+    lower: npt.NDArray[np.int64]
+    limit_w: npt.NDArray[np.float64]
+    it_w: npt.NDArray[np.float64]
+    throughput: npt.NDArray[np.float64]
+
+    def shares(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the share of every point in every slot in which the run can be on, shape (S, K)."""
+        lower = x[self.lower]
+        return np.column_stack([lower, x[self.on_of_row] - lower.sum(axis=1)])
+
+
+@dataclass(frozen=True)
+class BlockPlaces:
+    """A block's columns per slot, shape (T,), its cooling segments in power units, shape (T, S), and its battery."""
+
+    it: npt.NDArray[np.int64]
+    cooling: npt.NDArray[np.int64]
+    solar: npt.NDArray[np.int64] | None
+    charge: npt.NDArray[np.int64] | None
+    discharge: npt.NDArray[np.int64] | None
+    efficiency: float
+    slope: npt.NDArray[np.float64]
+    intercept: npt.NDArray[np.float64]
+    paid: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Places:
+    """All columns by noun.
+
+    Args:
+        gangs: Per run, its options.
+        blocks: Per block.
+        choices: Places of all on/off and pool columns, shape (C,).
+    """
+
+    gangs: tuple[tuple[OptionPlaces, ...], ...]
+    blocks: tuple[BlockPlaces, ...]
+    choices: npt.NDArray[np.int64]
+
+
+def locate(program: Program, index: ColumnIndex) -> Places:
+    """Return where a program's columns stand."""
+    gangs = tuple(tuple(_option(gang, option, index) for option in gang.options) for gang in program.gangs)
+    paid = energy_worth(program.week) < 0
+    choices = [o.on[o.on >= 0] for gang in gangs for o in gang]
+    choices.append(np.array([o.chosen for gang in gangs for o in gang if o.chosen >= 0], dtype=np.int64))
+    blocks = tuple(_block(block, index, program.power_kw, paid) for block in program.blocks)
+    return Places(gangs, blocks, np.concatenate(choices))
+
+
+def _option(gang: Gang, option: GangOption, index: ColumnIndex) -> OptionPlaces:
+    on = np.full(gang.cells.count, -1, dtype=np.int64)
+    for cell, column in option.on.items():
+        on[cell] = index(column)
+    slots = np.array([t for c in sorted(option.on) for t in gang.cells.slots(c)], dtype=np.int64)
+    points = option.points
+    lower = [[index(option.lower[int(t), k]) for k in range(len(points) - 1)] for t in slots]
+    return OptionPlaces(
+        pool=option.pool.name,
+        gpus=gang.run.gpus,
+        chosen=-1 if option.chosen is None else index(option.chosen),
+        on=on,
+        slots=slots,
+        on_of_row=on[gang.cells.of_slot[slots]],
+        lower=np.array(lower, dtype=np.int64).reshape(len(slots), len(points) - 1),
+        limit_w=np.array([p.gpu_power_limit_w for p in points]),
+        it_w=np.array([p.it_w_per_gpu for p in points]),
+        throughput=np.array([p.relative_throughput for p in points]),
+    )
+
+
+def _block(block: BlockColumns, index: ColumnIndex, power_kw: float, paid: npt.NDArray[np.bool_]) -> BlockPlaces:
+    battery, store = block.battery, block.limits.block.battery
+    envelope = block.limits.envelope
+    return BlockPlaces(
+        it=index.many(block.it),
+        cooling=index.many(block.cooling),
+        solar=index.many(block.solar) if block.solar else None,
+        charge=index.many(battery.charge) if battery else None,
+        discharge=index.many(battery.discharge) if battery else None,
+        efficiency=store.charge_efficiency * store.discharge_efficiency if store else 1.0,
+        slope=envelope.slope,
+        intercept=envelope.intercept_kw / power_kw,
+        paid=paid,
+    )

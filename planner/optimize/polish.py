@@ -1,0 +1,116 @@
+"""The best power for a given on/off: a linear program, restricted until it is what machines can do.
+
+The program's relaxation allows three things that only pay where energy is worth nothing or less: a mix of operating
+points that are no neighbours, cooling above its curve, and a battery that charges and discharges at once. Where a
+solution uses one, that slot is held to the real curve and the program is solved again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.optimize.matrix import Row
+from planner.optimize.solver import Highs, deadline_left
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.optimize.matrix import Matrix
+    from planner.optimize.places import Places
+
+TOLERANCE = 1e-7
+ROUNDS = 20  # each round holds at least one more slot; a plan needs one or two
+
+
+@dataclass(frozen=True)
+class Polished:
+    """Column values that machines can do, and their objective."""
+
+    values: npt.NDArray[np.float64]
+    objective: float
+
+
+def polish(
+    matrix: Matrix, places: Places, switched: npt.NDArray[np.float64], deadline: float, *, final: bool
+) -> Polished | None:
+    """Return the best values with the gangs' choices fixed, or None if they leave no solution or no time.
+
+    Args:
+        matrix: The program.
+        places: Where its columns stand.
+        switched: Values of the columns `places.choices`, shape (C,).
+        deadline: Reading of the monotonic clock at which to give up.
+        final: Whether to hold the solution to what machines can do.
+    """
+    fixed = np.round(switched)
+    highs = Highs(matrix, whole=False)
+    highs.bound_columns(places.choices, fixed, fixed)
+    answer = highs.run(deadline_left(deadline))
+    for _ in range(ROUNDS if final else 0):
+        if answer.values is None or answer.status != "optimal":
+            return None
+        rows = _battery_rows(places, answer.values) + _point_rows(places, answer.values)
+        rows += _cooling_rows(places, answer.values)
+        if not rows:
+            break
+        highs.add_rows(rows)
+        answer = highs.run(deadline_left(deadline))
+    if answer.values is None or answer.objective is None or answer.status != "optimal":
+        return None
+    return Polished(answer.values, answer.objective)
+
+
+def _hold(column: int, upper: float = 0.0) -> Row:
+    return Row("hold", np.array([column]), np.array([1.0]), upper)
+
+
+def _battery_rows(places: Places, x: npt.NDArray[np.float64]) -> list[Row]:
+    rows = []
+    for block in places.blocks:
+        if block.charge is None or block.discharge is None:
+            continue
+        both = np.flatnonzero((x[block.charge] > TOLERANCE) & (x[block.discharge] > TOLERANCE))
+        for t in both:
+            charge, discharge = block.charge[t], block.discharge[t]
+            net = x[charge] * block.efficiency - x[discharge]
+            rows.append(_hold(int(discharge if net > 0 else charge)))
+    return rows
+
+
+def _point_rows(places: Places, x: npt.NDArray[np.float64]) -> list[Row]:
+    """Shares of points that are no neighbours become zero outside the pair that gives the same power."""
+    rows = []
+    for gang in places.gangs:
+        for option in gang:
+            if option.lower.shape[1] < 1:
+                continue
+            shares = option.shares(x)
+            used = shares > TOLERANCE
+            first = used.argmax(axis=1)
+            last = used.shape[1] - 1 - used[:, ::-1].argmax(axis=1)
+            for i in np.flatnonzero(used.any(axis=1) & (last - first > 1)):
+                watts = float(shares[i] @ option.it_w / shares[i].sum())
+                pair = int(np.clip(np.searchsorted(option.it_w, watts, side="right") - 1, 0, len(option.it_w) - 2))
+                rows += [
+                    _hold(int(option.lower[i, k])) for k in range(option.lower.shape[1]) if k not in {pair, pair + 1}
+                ]
+                if pair + 1 < option.lower.shape[1]:
+                    # the highest point is what the others leave: it is zero where they fill the on-time
+                    columns = np.array([option.on_of_row[i], option.lower[i, pair], option.lower[i, pair + 1]])
+                    rows.append(Row("hold", columns, np.array([1.0, -1.0, -1.0]), 0.0))
+    return rows
+
+
+def _cooling_rows(places: Places, x: npt.NDArray[np.float64]) -> list[Row]:
+    rows = []
+    for block in places.blocks:
+        it, cooling = x[block.it], x[block.cooling]
+        curves = block.slope * it[:, None] + block.intercept
+        for t in np.flatnonzero((cooling > curves.max(axis=1) + TOLERANCE) & block.paid):
+            s = int(curves[t].argmax())
+            columns = np.array([block.cooling[t], block.it[t]])
+            rows.append(Row("hold", columns, np.array([1.0, -block.slope[t, s]]), float(block.intercept[t, s])))
+    return rows

@@ -1,0 +1,110 @@
+"""The way from a week to its plan: program, bound, incumbent, schedule."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.errors import ConfigError
+from planner.optimize.conflicts import infeasible
+from planner.optimize.extract import schedule
+from planner.optimize.incumbent import Incumbent, improve
+from planner.optimize.matrix import from_pulp
+from planner.optimize.model import TERMS, build
+from planner.optimize.places import locate
+from planner.optimize.promises import run_facts, shortfalls, why_lines
+from planner.schedule import Plan
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.optimize.matrix import ColumnIndex
+    from planner.optimize.model import Program
+    from planner.week import Week
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What is asked of the search.
+
+    Args:
+        gap_target: Certified gap at which the search stops, share of the objective.
+        time_limit_s: Seconds after which the best plan so far is taken, from the call on.
+    """
+
+    gap_target: float = 0.01
+    time_limit_s: float = 45.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.gap_target < 1.0:
+            raise ConfigError(f"gap target is {self.gap_target:g}; it must be from 0 up to, not with, 1")
+        if not self.time_limit_s > 0.0:
+            raise ConfigError(f"time limit is {self.time_limit_s:g} s; it must be above 0 s")
+
+
+def plan(week: Week, options: PlanOptions) -> Plan:
+    """Return the best plan found for a week, with its certified gap.
+
+    The same week and options give the same schedule as long as the gap target is reached before the time limit.
+
+    Args:
+        week: All inputs.
+        options: Gap target and time limit.
+
+    Raises:
+        Infeasible: Physics leaves no plan even with every gang off; names the rows that clash.
+        ConfigError: A run's on/off grid is no whole number of slots.
+    """
+    began = time.monotonic()
+    deadline = began + options.time_limit_s
+    program = build(week)
+    matrix, index = from_pulp(program.problem)
+    places = locate(program, index)
+    build_s = time.monotonic() - began
+    found = improve(matrix, places, gap_target=options.gap_target, deadline=deadline)
+    if found is None:
+        raise infeasible(program, matrix)
+    x = found.values
+    facts = run_facts(program, places, x)
+    terms = _terms(program, index, x)
+    objective = sum(value for _, value in terms)
+    bound = min(found.bound * program.power_kw, objective)
+    gap = _gap(objective, bound)
+    return Plan(
+        schedule=schedule(program, places, x, why_lines(program, facts)),
+        status="optimal" if gap <= max(options.gap_target, GAP_NOISE) else "time-limit",
+        objective=objective,
+        bound=bound,
+        mip_gap=gap,
+        terms=terms,
+        shortfalls=shortfalls(program, places, x, facts),
+        build_s=build_s,
+        solve_s=time.monotonic() - began - build_s,
+        size=_size(found),
+    )
+
+
+GAP_NOISE = 1e-7  # a program solved to its end leaves this much between its two numbers
+
+
+def _gap(objective: float, bound: float) -> float:
+    if objective - bound <= GAP_NOISE * max(1.0, abs(objective)):
+        return 0.0
+    return (objective - bound) / abs(objective) if objective else 1.0
+
+
+def _terms(program: Program, index: ColumnIndex, x: npt.NDArray[np.float64]) -> tuple[tuple[str, float], ...]:
+    money = []
+    for name in TERMS:
+        columns = program.terms[name]
+        places = index.many([c for c, _ in columns])
+        coefficients = np.array([c for _, c in columns])
+        money.append((name, float(coefficients @ x[places]) * program.power_kw if columns else 0.0))
+    return tuple(money)
+
+
+def _size(found: Incumbent) -> tuple[tuple[str, int], ...]:
+    return (("columns", found.columns), ("rows", found.rows), ("binaries", found.binaries), ("cuts", found.cuts))

@@ -1,0 +1,146 @@
+"""All that knows HiGHS: options, threads, the time limit and its watchdog, starts, bounds and duals."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import highspy
+import numpy as np
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from planner.optimize.matrix import Matrix, Row
+
+THREADS = 1  # HiGHS keeps the first thread count of a process and fails silently on another
+OVERRUN_S = 5.0  # patience beyond a time limit that HiGHS does not keep
+_NO_SOLUTION = 0
+_FEASIBLE = 2
+
+
+class SolverFault(RuntimeError):
+    """HiGHS was asked for something it does not know, or failed."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What HiGHS found.
+
+    Args:
+        status: "optimal" (within the gap asked for), "feasible", "infeasible" or "none".
+        values: Column values, shape (N,), or None without a solution.
+        objective: Objective of the values, or None without them.
+        bound: No solution can be below it; -inf where nothing is known.
+        duals: Row duals of a linear program solved to its optimum, shape (M,), or None.
+    """
+
+    status: str
+    values: npt.NDArray[np.float64] | None
+    objective: float | None
+    bound: float
+    duals: npt.NDArray[np.float64] | None = None
+
+
+NOTHING = Answer("none", None, None, -np.inf)
+
+
+class Highs:
+    """One HiGHS model with checked options; after a run it can be changed and run again from its last basis."""
+
+    def __init__(self, matrix: Matrix, *, whole: bool, **options: Any) -> None:
+        self._highs = highspy.Highs()
+        self._whole = whole and bool(matrix.whole.any())
+        self.set(output_flag=False, log_to_console=False, threads=THREADS, random_seed=0, **options)
+        self._highs.passModel(_lp(matrix, whole=self._whole))
+        self._n_columns = matrix.n_columns
+
+    def set(self, **options: Any) -> None:
+        """Set options by their HiGHS names.
+
+        Raises:
+            SolverFault: HiGHS does not know the name or refuses the value.
+        """
+        for name, value in options.items():
+            if self._highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+                raise SolverFault(f"HiGHS {self._highs.version()} refuses option {name} = {value!r}")
+
+    def start_from(self, values: npt.NDArray[np.float64]) -> None:
+        """Give a complete solution to start from."""
+        solution = highspy.HighsSolution()
+        solution.col_value = list(values)
+        self._highs.setSolution(solution)
+
+    def bound_columns(
+        self, columns: npt.NDArray[np.int64], lower: npt.NDArray[np.float64], upper: npt.NDArray[np.float64]
+    ) -> None:
+        """Change the bounds of columns."""
+        self._highs.changeColsBounds(len(columns), columns.astype(np.int32), lower, upper)
+
+    def add_rows(self, rows: Sequence[Row]) -> None:
+        """Add rows; the last basis stays usable."""
+        if not rows:
+            return
+        starts = np.cumsum([0] + [len(r.columns) for r in rows])[:-1].astype(np.int32)
+        columns = np.concatenate([r.columns for r in rows]).astype(np.int32)
+        values = np.concatenate([r.values for r in rows])
+        lower, upper = np.full(len(rows), -highspy.kHighsInf), np.array([r.upper for r in rows])
+        self._highs.addRows(len(rows), lower, upper, len(columns), starts, columns, values)
+
+    def run(self, seconds: float) -> Answer:
+        """Run until done or out of time.
+
+        HiGHS can overrun its time limit; it is then left to itself and nothing is read from it.
+
+        Args:
+            seconds: Time limit, s.
+        """
+        if seconds <= 0:
+            return NOTHING
+        # the limit counts from the first run of this object
+        self.set(time_limit=float(self._highs.getRunTime() + seconds))
+        worker = threading.Thread(target=self._highs.run, daemon=True)
+        worker.start()
+        worker.join(seconds + OVERRUN_S)
+        if worker.is_alive():
+            return NOTHING
+        return self._read()
+
+    def _read(self) -> Answer:
+        info = self._highs.getInfo()
+        state = self._highs.getModelStatus()
+        status = highspy.HighsModelStatus
+        if state in {status.kInfeasible, status.kUnboundedOrInfeasible}:
+            return Answer("infeasible", None, None, np.inf)
+        done = state == status.kOptimal
+        bound = info.mip_dual_bound if self._whole else (info.objective_function_value if done else -np.inf)
+        if info.primal_solution_status != _FEASIBLE:
+            return Answer("none", None, None, float(bound))
+        solution = self._highs.getSolution()
+        values = np.array(solution.col_value)
+        duals = np.array(solution.row_dual) if done and not self._whole else None
+        return Answer("optimal" if done else "feasible", values, float(info.objective_function_value), bound, duals)
+
+
+def deadline_left(deadline: float) -> float:
+    """Return the seconds until a reading of the monotonic clock."""
+    return deadline - time.monotonic()
+
+
+def _lp(matrix: Matrix, *, whole: bool) -> highspy.HighsLp:
+    columns = sparse.csc_array(matrix.a)
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = matrix.n_columns, matrix.n_rows
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = matrix.cost, matrix.lower, matrix.upper
+    lp.row_lower_, lp.row_upper_ = matrix.row_lower, matrix.row_upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = columns.indptr, columns.indices, columns.data
+    if whole:
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        lp.integrality_ = [kinds[int(w)] for w in matrix.whole]
+    return lp
