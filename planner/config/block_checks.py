@@ -1,0 +1,107 @@
+"""What a power block's numbers must be to each other."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+from planner.config import build, model
+from planner.config.draft import Draft, Placed
+from planner.config.faults import did_you_mean
+from planner.config.moments import Moments
+from thermal.plant import settings
+
+UNIT_SLIP = 100.0
+"""Two powers of one block that differ by this factor or more are taken for W, kW and MW mixed up."""
+
+
+def check_blocks(draft: Draft, tz: ZoneInfo, slot_minutes: int | None) -> None:
+    """Note the faults of each block."""
+    moments = Moments(tz)
+    for placed in draft.blocks:
+        _check_dates(placed, moments)
+        _check_sizes(placed)
+        _check_battery(placed)
+        _check_cooling(placed)
+        window_min = placed.table.ramp_window_min
+        if slot_minutes is not None and window_min > slot_minutes:
+            placed.fault(
+                ("ramp_window_min",) if "ramp_window_min" in placed.table.model_fields_set else (),
+                f"starts are staggered over {window_min:g} min, longer than a slot of {slot_minutes} min",
+                f"set ramp_window_min to at most {slot_minutes}",
+            )
+
+
+def _check_dates(placed: Placed[model.BlockTable], moments: Moments) -> None:
+    block = placed.table
+    since = moments.utc(placed, ("available_from",), block.available_from)
+    until = moments.utc(placed, ("available_until",), block.available_until)
+    if since is not None and until is not None and since >= until:
+        placed.fault(
+            ("available_until",),
+            f"{block.available_until} is not after available_from {block.available_from}",
+            "swap them or leave one out",
+        )
+    for i, span in enumerate(block.maintenance):
+        start = moments.utc(placed, ("maintenance", i, "start"), span.start)
+        end = moments.utc(placed, ("maintenance", i, "end"), span.end)
+        if start is not None and end is not None and start >= end:
+            placed.fault(("maintenance", i, "end"), f"{span.end} is not after start {span.start}", "swap start and end")
+        if span.capacity_kw > block.capacity_kw:
+            placed.fault(
+                ("maintenance", i, "capacity_kw"),
+                f"{span.capacity_kw:g} kW is above the block's capacity of {block.capacity_kw:g} kW",
+                "give what remains allowed in maintenance, kW",
+            )
+
+
+def _check_sizes(placed: Placed[model.BlockTable]) -> None:
+    block = placed.table
+    sizes = [(("cooling", "rated_it_kw"), "rated IT power", block.cooling.rated_it_kw)]
+    if block.solar is not None:
+        sizes.append((("solar", "peak_kw"), "solar peak", block.solar.peak_kw))
+    if block.battery is not None:
+        sizes.append((("battery", "discharge_kw"), "battery power", block.battery.discharge_kw))
+    for key, name, kw in sizes:
+        ratio = kw / block.capacity_kw
+        if ratio >= UNIT_SLIP or (key[0] == "cooling" and ratio * UNIT_SLIP <= 1):
+            placed.fault(
+                key,
+                f"{name} of {kw:g} kW beside a capacity of {block.capacity_kw:g} kW: W, kW and MW are mixed up",
+                "write both in kW (1 MW = 1000)",
+            )
+
+
+def _check_battery(placed: Placed[model.BlockTable]) -> None:
+    battery = placed.table.battery
+    if battery is None:
+        return
+    low, high = battery.min_share, battery.max_share
+    if low >= high:
+        placed.fault(("battery", "min_share"), f"{low:g} is not below max_share {high:g}", "swap them")
+        return
+    for key in ("initial_share", "final_share"):
+        share = getattr(battery, key)
+        if not low <= share <= high:
+            placed.fault(
+                ("battery", key),
+                f"{share:g} is outside the battery's window of {low:g} to {high:g}",
+                f"set {key} within min_share and max_share",
+            )
+
+
+def _check_cooling(placed: Placed[model.BlockTable]) -> None:
+    table = placed.table.cooling
+    known = settings(table.kind)
+    before = len(placed.faults.found)
+    for key, value in (table.model_extra or {}).items():
+        if key not in known:
+            placed.fault(
+                ("cooling", key), f"a {table.kind} plant has no setting of that name", did_you_mean(key, known)
+            )
+        elif isinstance(value, (str, list, dict)):
+            placed.fault(("cooling", key), f"is {value!r}; a number is wanted", "write the number without quotes")
+    if len(placed.faults.found) == before:
+        try:
+            build.plant(table)
+        except ValueError as error:
+            placed.fault(("cooling",), str(error), "leave the setting out for its default")

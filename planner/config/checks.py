@@ -1,0 +1,73 @@
+"""What the tables of a site file must be to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from planner.config.block_checks import check_blocks
+from planner.config.draft import Draft, Placed
+from planner.config.pool_checks import check_gpus, check_pools
+from planner.config.run_checks import check_runs
+from planner.config.source_checks import check_sources
+from planner.errors import ConfigError
+from planner.timegrid import iso_week, zone
+
+if TYPE_CHECKING:
+    from power.gpu import GpuType
+
+
+def check(draft: Draft, catalogue: Mapping[str, GpuType], folder: Path) -> tuple[str, ...]:
+    """Note every fault between tables.
+
+    Args:
+        draft: The tables that could be read.
+        catalogue: Bundled GPU types by name.
+        folder: Folder of the site file.
+
+    Returns:
+        Sentences about what is allowed but looks wrong.
+    """
+    tz = _timezone(draft)
+    slot_minutes = draft.single["horizon"].table.slot_minutes if "horizon" in draft.single else None
+    _check_week(draft, tz)
+    for kind, placed in (("block", draft.blocks), ("pool", draft.pools), ("run", draft.runs)):
+        _check_unique(kind, placed)
+    check_blocks(draft, tz, slot_minutes)
+    gpus = check_gpus(draft, catalogue)
+    pools = check_pools(draft, gpus, tz)
+    warnings = check_runs(draft, pools, gpus, tz, slot_minutes)
+    check_sources(draft, folder)
+    return warnings
+
+
+def _timezone(draft: Draft) -> ZoneInfo:
+    """Return the site's time zone; UTC stands in for one that is not known, so that the other checks can go on."""
+    place = draft.single.get("site")
+    if place is not None:
+        try:
+            return zone(place.table.timezone)
+        except ConfigError as error:
+            place.fault(("timezone",), error.what, error.fix)
+    return zone("UTC")
+
+
+def _check_week(draft: Draft, tz: ZoneInfo) -> None:
+    horizon = draft.single.get("horizon")
+    if horizon is not None and horizon.table.week is not None:
+        try:
+            iso_week(horizon.table.week, tz, horizon.table.slot_minutes)
+        except ConfigError as error:
+            horizon.fault(("week",), error.what, error.fix)
+
+
+def _check_unique(kind: str, placed: Iterable[Placed[Any]]) -> None:
+    seen: dict[str, Placed[Any]] = {}
+    for one in placed:
+        first = seen.setdefault(one.table.name, one)
+        if first is not one:
+            one.fault(
+                ("name",), f"{one.table.name!r} is the name of an earlier {kind}", f"give each {kind} its own name"
+            )

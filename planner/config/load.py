@@ -1,0 +1,122 @@
+"""A site file read, checked as a whole and resolved; every fault is told at once."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from planner.config import build, model
+from planner.config.catalogue import gpu_catalogue
+from planner.config.checks import check
+from planner.config.draft import Draft, read_tables
+from planner.config.faults import FaultList, shown_path
+from planner.config.files import read_user_text
+from planner.config.lines import line_numbers
+from planner.config.runs_csv import read_runs
+from planner.config.site import Site
+from planner.errors import ConfigError
+from planner.timegrid import zone
+from planner.week import Prices
+from power.tariff import Tariff
+
+_AT_LINE = re.compile(r" ?\(at (?:line (\d+), column (\d+)|end of document)\)")
+
+
+def load_site(path: Path | str) -> Site:
+    """Return the site that a site file describes.
+
+    Args:
+        path: The file; other files that it names lie relative to its folder.
+
+    Raises:
+        ConfigError: The file cannot be read or is no TOML.
+        SiteFaults: It has faults; all of them are listed with line and fix.
+    """
+    file = Path(path)
+    return site_from_text(read_user_text(file, "site file"), file)
+
+
+def site_from_text(text: str, file: Path) -> Site:
+    """Return the site that the text of a site file describes.
+
+    Args:
+        text: TOML.
+        file: Where it stands, or would stand: names it in errors and anchors relative paths.
+
+    Raises:
+        ConfigError: The text is no TOML.
+        SiteFaults: It has faults; all of them are listed with line and fix.
+    """
+    name = shown_path(file)
+    raw = _parse(text, name)
+    faults = FaultList(name, line_numbers(text))
+    draft = read_tables(raw, faults)
+    row_faults = _read_csv(draft, file)
+    warnings = check(draft, gpu_catalogue(), file.parent)
+    faults.raise_if_any(row_faults.found if row_faults else ())
+    return _site(draft, name, warnings)
+
+
+def _parse(text: str, name: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = _AT_LINE.search(str(error))
+        line = place[1] if place and place[1] else str(text.count("\n") + 1)
+        raise ConfigError(
+            f"{name}:{line}: no sound TOML: {_AT_LINE.sub('', str(error))}",
+            why=_shown_line(text, int(line)),
+            fix="texts stand in quotes, lists in [ ], each key once; see https://toml.io",
+        ) from None
+    except RecursionError:
+        raise ConfigError(f"{name}: lists or tables are nested too deeply to be read", fix="flatten them") from None
+
+
+def _shown_line(text: str, line: int) -> str:
+    lines = text.splitlines()
+    shown = lines[line - 1].strip()[:120] if 0 < line <= len(lines) else ""
+    return f"the line reads: {shown}" if shown else "the file ends there"
+
+
+def _read_csv(draft: Draft, file: Path) -> FaultList | None:
+    named = draft.raw.get("runs_csv")
+    if named is None:
+        return None
+    if not isinstance(named, str):
+        draft.faults.add(("runs_csv",), f"is {named!r}; a text is wanted", 'write runs_csv = "runs.csv"')
+        return None
+    path = file.parent / named
+    faults = FaultList(shown_path(path), {})
+    try:
+        draft.runs += read_runs(read_user_text(path, "file of runs"), faults)
+    except ConfigError as error:
+        draft.faults.add(("runs_csv",), error.what, error.fix)
+    return faults
+
+
+def _site(draft: Draft, name: str, warnings: tuple[str, ...]) -> Site:
+    place: model.SiteTable = draft.single["site"].table
+    horizon: model.HorizonTable = draft.single["horizon"].table
+    prices: model.PricesTable = draft.single["prices"].table
+    tariff: model.TariffTable = draft.single["tariff"].table
+    tz = zone(place.timezone)
+    gpus = gpu_catalogue() | {key: build.gpu_type(key, own.table) for key, own in draft.gpus.items()}
+    pools = tuple(build.pool(placed.table, gpus, tz) for placed in draft.pools)
+    by_name = {pool.name: pool for pool in pools}
+    return Site(
+        file=name,
+        place=place,
+        horizon=horizon,
+        plan=draft.single["plan"].table,
+        carbon=draft.single["carbon"].table,
+        sources=draft.single["sources"].table,
+        flat_price_per_kwh=tariff.energy_per_kwh,
+        tariff=Tariff(tariff.adder_per_kwh, tariff.demand_charge_per_kw_month, tariff.month_to_date_peak_kw),
+        prices=Prices(place.currency, prices.carbon_per_t, prices.water_per_m3, prices.lateness_per_gpu_h),
+        blocks=tuple(build.block(placed.table, tz) for placed in draft.blocks),
+        pools=pools,
+        runs=tuple(build.run(placed.table, by_name, horizon, tz) for placed in draft.runs),
+        warnings=warnings,
+    )

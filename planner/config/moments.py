@@ -1,0 +1,33 @@
+"""Date-times of a site file in UTC."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from planner.config.draft import Placed
+from planner.config.lines import KeyPath
+from planner.errors import ConfigError
+from planner.timegrid import to_utc
+
+
+class Moments:
+    """Reads date-times in site time and notes those that do not exist or exist twice.
+
+    Args:
+        tz: Site time zone.
+    """
+
+    def __init__(self, tz: ZoneInfo) -> None:
+        self.tz = tz
+
+    def utc(self, placed: Placed[Any], key: KeyPath, value: datetime | None) -> datetime | None:
+        """Return `value` in UTC, or None where it is None or no instant (which is noted as a fault)."""
+        if value is None:
+            return None
+        try:
+            return to_utc(value, self.tz)
+        except ConfigError as error:
+            placed.fault(key, error.what, error.fix)
+            return None

@@ -1,0 +1,121 @@
+"""What GPU types and pools must be to blocks and to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from planner.config import build, model
+from planner.config.block_checks import UNIT_SLIP
+from planner.config.draft import Draft, Placed
+from planner.config.faults import did_you_mean
+from planner.config.moments import Moments
+
+if TYPE_CHECKING:
+    from planner.week import Pool
+    from power.gpu import GpuType
+
+
+def raw_names(draft: Draft, key: str) -> set[str]:
+    """Return the names of all tables of a kind, also of those with faults, which are told once and not again by others."""
+    entries = draft.raw.get(key, [])
+    return (
+        {e["name"] for e in entries if isinstance(e, dict) and isinstance(e.get("name"), str)}
+        if isinstance(entries, list)
+        else set()
+    )
+
+
+def check_gpus(draft: Draft, catalogue: Mapping[str, GpuType]) -> dict[str, GpuType]:
+    """Note the faults of the file's own GPU types and return all sound types by name."""
+    gpus = dict(catalogue)
+    for name, placed in draft.gpus.items():
+        if _sound_gpu(placed):
+            gpus[name] = build.gpu_type(name, placed.table)
+    return gpus
+
+
+def _sound_gpu(placed: Placed[model.GpuTable]) -> bool:
+    before = len(placed.faults.found)
+    points = placed.table.points
+    for i, (lower, upper) in enumerate(zip(points, points[1:], strict=False), start=1):
+        if upper.gpu_power_limit_w <= lower.gpu_power_limit_w:
+            placed.fault(
+                ("points", i, "gpu_power_limit_w"),
+                f"{upper.gpu_power_limit_w:g} W does not rise above {lower.gpu_power_limit_w:g} W before it",
+                "sort the points by rising limit",
+            )
+    for i, point in enumerate(points):
+        if point.it_w_per_gpu <= placed.table.idle_w_per_gpu:
+            placed.fault(
+                ("points", i, "it_w_per_gpu"),
+                f"{point.it_w_per_gpu:g} W is not above idle_w_per_gpu {placed.table.idle_w_per_gpu:g} W",
+                "give IT power per GPU in training with its share of the node",
+            )
+    if points[-1].relative_throughput != 1.0:
+        placed.fault(
+            ("points", len(points) - 1, "relative_throughput"),
+            f"{points[-1].relative_throughput:g} at the highest limit; throughput is relative to that point",
+            "divide all by the throughput at the highest limit, so that the last is 1.0",
+        )
+    return len(placed.faults.found) == before
+
+
+def check_pools(draft: Draft, gpus: Mapping[str, GpuType], tz: ZoneInfo) -> dict[str, Pool]:
+    """Note the faults of each pool and return the sound pools by name."""
+    moments = Moments(tz)
+    blocks = {placed.table.name: placed.table for placed in draft.blocks}
+    known_blocks = raw_names(draft, "block")
+    known_gpus = {*gpus, *draft.raw.get("gpu", {})}
+    sound: dict[str, Pool] = {}
+    for placed in draft.pools:
+        before = len(placed.faults.found)
+        pool = placed.table
+        if pool.block not in known_blocks:
+            placed.fault(
+                ("block",), f"there is no block {pool.block!r}", did_you_mean(pool.block, sorted(known_blocks))
+            )
+        if pool.gpu not in known_gpus:
+            placed.fault(("gpu",), f"GPU type {pool.gpu!r} is not known", did_you_mean(pool.gpu, sorted(known_gpus)))
+        _check_service(placed, moments)
+        if len(placed.faults.found) > before or pool.gpu not in gpus:
+            continue
+        made = build.pool(pool, gpus, tz)
+        if pool.block in blocks:
+            _check_power(placed, made, blocks[pool.block])
+        sound[pool.name] = made
+    return sound
+
+
+def _check_service(placed: Placed[model.PoolTable], moments: Moments) -> None:
+    pool = placed.table
+    if (pool.count is None) == (not pool.commissioning):
+        both = (
+            "both count and commissioning are given"
+            if pool.commissioning
+            else "neither count nor commissioning is given"
+        )
+        placed.fault(("count",), both, "give count = N, or commissioning = [{ since = ..., count = N }]")
+    if pool.in_service_from is not None and pool.commissioning:
+        placed.fault(("in_service_from",), "stands beside commissioning, which has its own dates", "leave it out")
+    moments.utc(placed, ("in_service_from",), pool.in_service_from)
+    times = [moments.utc(placed, ("commissioning", i, "since"), s.since) for i, s in enumerate(pool.commissioning)]
+    for i, (earlier, later) in enumerate(zip(times, times[1:], strict=False), start=1):
+        if earlier is not None and later is not None and later <= earlier:
+            placed.fault(
+                ("commissioning", i, "since"),
+                f"{pool.commissioning[i].since} is not after {pool.commissioning[i - 1].since} before it",
+                "sort the steps by rising time; count is the total from then on",
+            )
+
+
+def _check_power(placed: Placed[model.PoolTable], pool: Pool, block: model.BlockTable) -> None:
+    full_kw = build.most_gpus(pool) * max(p.it_w_per_gpu for p in pool.gpu.points) / 1000.0
+    if full_kw >= UNIT_SLIP * block.capacity_kw:
+        placed.fault(
+            ("count",) if placed.table.count is not None else ("commissioning",),
+            f"{build.most_gpus(pool)} GPUs draw {full_kw:,.0f} kW at full power, "
+            f"but block {block.name!r} has a capacity of {block.capacity_kw:,.0f} kW",
+            "write capacity_kw in kW (1 MW = 1000), or correct the count of GPUs",
+        )

@@ -1,0 +1,142 @@
+"""Runs as rows of a CSV file: the columns are the keys of a [[run]] table, an empty cell is a key left out.
+
+`stages` is written `name=tokens@deadline`, several joined by ";": `pretrain=1.2e12@2024-05-16T18:00; sft=3e11@2024-05-19T12:00`.
+`pools` and `power_limits_w` are joined by ";". `tokens_per_gpu_s` is a number or `H100-SXM=945; H200-SXM=1040`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from planner.config import model
+from planner.config.draft import Placed, read_table
+from planner.config.faults import FaultList, did_you_mean
+
+COLUMNS = tuple(model.RunTable.model_fields)
+
+
+def read_runs(text: str, faults: FaultList) -> list[Placed[model.RunTable]]:
+    """Return the runs of a CSV text; faults carry the row's line in the file."""
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    runs: list[Placed[model.RunTable]] = []
+    try:
+        header = [name.strip() for name in next(rows, [])]
+        if not _sound_header(header, faults):
+            return []
+        for cells in rows:
+            if not any(cell.strip() for cell in cells):
+                continue
+            path = (f"row {rows.line_num}",)
+            faults.lines[path] = rows.line_num
+            if len(cells) != len(header):
+                faults.add(
+                    path, f"has {len(cells)} cells; the header has {len(header)}", "quote cells that hold commas"
+                )
+                continue
+            values = _values(dict(zip(header, cells, strict=True)), path[0], faults)
+            run = read_table(model.RunTable, values, path, faults) if values is not None else None
+            if run is not None:
+                runs.append(run)
+    except csv.Error as error:
+        faults.lines[("row",)] = rows.line_num
+        faults.add(("row",), f"is not sound CSV: {error}", 'close each quote; write " inside quotes twice')
+    return runs
+
+
+def _sound_header(header: list[str], faults: FaultList) -> bool:
+    before = len(faults.found)
+    faults.lines["header",] = 1
+    for name in header:
+        if name not in COLUMNS:
+            faults.add(("header", name), "unknown column", did_you_mean(name, COLUMNS))
+        elif header.count(name) > 1:
+            faults.add(("header", name), f"stands {header.count(name)} times", "keep one column of that name")
+    for name, info in model.RunTable.model_fields.items():
+        if info.is_required() and name not in header:
+            faults.add(("header", name), f"column is missing ({info.description})", f"add a column {name}")
+    return len(faults.found) == before
+
+
+def _values(cells: dict[str, str], row: str, faults: FaultList) -> dict[str, Any] | None:
+    values: dict[str, Any] = {}
+    sound = True
+    for column, cell in cells.items():
+        text = cell.strip()
+        if not text:
+            continue
+        try:
+            values[column] = _READERS.get(column, _number)(text)
+        except ValueError as error:
+            faults.add((row, column), f"{text[:60]!r} {error}", _FORMS.get(column, "write a plain number such as 64"))
+            sound = False
+    return values if sound else None
+
+
+def _number(text: str) -> float | int:
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("is no number") from None
+
+
+def _instant(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text) if "T" in text or " " in text else _no_instant()
+    except ValueError:
+        raise ValueError("is no date-time") from None
+
+
+def _no_instant() -> datetime:
+    raise ValueError
+
+
+def _texts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(";") if part.strip()]
+
+
+def _numbers(text: str) -> list[float | int]:
+    return [_number(part) for part in _texts(text)]
+
+
+def _rates(text: str) -> float | dict[str, float]:
+    if "=" not in text:
+        return _number(text)
+    pairs = [part.rpartition("=") for part in _texts(text)]
+    return {name.strip(): _number(value.strip()) for name, _, value in pairs}
+
+
+def _stages(text: str) -> list[dict[str, Any]]:
+    stages = []
+    for part in _texts(text):
+        name, equals, rest = part.rpartition("=")
+        tokens, at, deadline = rest.partition("@")
+        if not equals or not at:
+            raise ValueError("is no list of stages")
+        stages.append({"name": name.strip(), "tokens": _number(tokens.strip()), "deadline": _instant(deadline.strip())})
+    return stages
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "name": str,
+    "running_in": str,
+    "stages": _stages,
+    "pools": _texts,
+    "power_limits_w": _numbers,
+    "tokens_per_gpu_s": _rates,
+    "earliest_start": _instant,
+}
+
+_FORMS = {
+    "stages": "write name=tokens@deadline; ..., such as pretrain=1.2e12@2024-05-16T18:00",
+    "power_limits_w": "write watts joined by ;, such as 500; 700",
+    "tokens_per_gpu_s": "write a number, or one per GPU type: H100-SXM=945; H200-SXM=1040",
+    "earliest_start": "write it as 2024-05-13T06:00",
+}

@@ -1,0 +1,23 @@
+"""Whether the providers that a site file names can give what the plan needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from planner.config.draft import Draft
+from planner.config.providers import providers
+from planner.errors import ConfigError
+
+
+def check_sources(draft: Draft, folder: Path) -> None:
+    """Note providers that do not know their options or the site's zone."""
+    if not {"site", "sources", "carbon", "tariff"} <= draft.single.keys():
+        return
+    sources = draft.single["sources"]
+    place, basis = draft.single["site"].table, draft.single["carbon"].table.basis
+    flat = draft.single["tariff"].table.energy_per_kwh is not None
+    for group, named in providers(sources.table, place, basis, folder, price_wanted=not flat).items():
+        try:
+            named.check()
+        except ConfigError as error:
+            sources.fault((group,), error.what, error.fix or error.why)

@@ -1,0 +1,214 @@
+"""From a site and its sources to the frozen inputs of one week."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.config.providers import Provider, providers
+from planner.errors import ConfigError
+from planner.sources.align import HISTORY, Aligned, align
+from planner.sources.registry import open_source
+from planner.sources.series import PROFILE, STALE, SYNTHETIC
+from planner.timegrid import TimeGrid, coming_week, iso, iso_week, to_utc, zone
+from planner.week import Block, Provenance, Signals, Week
+from power.blocks import capacity_kw
+from thermal.plant import cooling, w_max_kw
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.config.site import Site, SiteBlock
+    from planner.sources.cache import ResponseCache
+    from planner.sources.series import Series
+
+FIELDS = {
+    "carbon": "ci_gco2_per_kwh",
+    "price": "price_per_kwh",
+    "dry_bulb": "dry_bulb_c",
+    "wet_bulb": "wet_bulb_c",
+    "ghi": "ghi_w_per_m2",
+}
+"""Field of `Signals` that each signal fills."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Signals with what is known about them.
+
+    Args:
+        signals: Values per slot.
+        provenance: One entry per signal.
+        labels: Sentences that every output must show.
+    """
+
+    signals: Signals
+    provenance: tuple[Provenance, ...]
+    labels: tuple[str, ...]
+
+
+def gather(
+    site: Site,
+    *,
+    week: str | None = None,
+    now: datetime,
+    issued_at: datetime | None = None,
+    offline: bool = False,
+    cache: ResponseCache | None = None,
+) -> Week:
+    """Return all inputs of one week's plan.
+
+    Args:
+        site: The site.
+        week: ISO week such as "2024-W20"; where None, the site file's, else the coming one.
+        now: The present instant; decides which week is the coming one and how old an answer is.
+        issued_at: When the plan counts as made; `now` where None.
+        offline: Whether to keep off the network and serve from the cache alone.
+        cache: Answers of providers on the network kept from earlier.
+
+    Raises:
+        ConfigError: The week's name is none, or a run is overdue.
+        DataUnavailable: A series cannot be had.
+    """
+    tz = zone(site.place.timezone)
+    grid = iso_week(week or site.horizon.week or coming_week(now, tz), tz, site.horizon.slot_minutes)
+    made_at = to_utc(issued_at or now).replace(microsecond=0)
+    gathered = gather_signals(site, grid, now=now, offline=offline, cache=cache)
+    return Week(
+        site=site.name,
+        timezone=site.place.timezone,
+        grid=grid,
+        issued_at=made_at,
+        signals=gathered.signals,
+        provenance=gathered.provenance,
+        blocks=tuple(_block(site, block, grid, gathered.signals) for block in site.blocks),
+        pools=site.pools,
+        runs=tuple(replace(run, earliest_start=max(run.earliest_start, grid.start)) for run in site.runs),
+        tariff=site.tariff,
+        prices=site.prices,
+        labels=gathered.labels + site.warnings,
+    )
+
+
+def gather_signals(
+    site: Site,
+    grid: TimeGrid,
+    *,
+    now: datetime,
+    offline: bool = False,
+    cache: ResponseCache | None = None,
+) -> Gathered:
+    """Return what the grid and the weather do in each slot, as far as the site's sources know it.
+
+    Args:
+        site: The site.
+        grid: The slots.
+        now: The present instant.
+        offline: Whether to keep off the network.
+        cache: Answers kept from earlier.
+
+    Raises:
+        ConfigError: A source gives another basis or currency than the site asks for.
+        DataUnavailable: A series cannot be had.
+    """
+    flat = site.flat_price_per_kwh
+    groups = providers(site.sources, site.place, site.carbon.basis, Path(site.file).parent, price_wanted=flat is None)
+    values: dict[str, npt.NDArray[np.float64]] = {}
+    provenance: list[Provenance] = []
+    labels: list[str] = []
+    for provider in groups.values():
+        source = open_source(provider.spec, cache=cache, offline=offline, clock=lambda: now)
+        for signal in provider.signals:
+            series = source.fetch(signal, provider.zone, grid.start - HISTORY, grid.end)
+            _check_meaning(site, provider, series)
+            aligned = align(series, grid, zone(site.place.timezone))
+            values[signal] = aligned.values
+            provenance.append(_provenance(FIELDS[signal], series, aligned))
+            labels += _labels(series, aligned, grid, now)
+    if flat is not None:
+        values["price"] = np.full(grid.n_slots, flat)
+        unit = f"{site.place.currency}/kWh"
+        provenance.append(
+            Provenance("price_per_kwh", "tariff, flat", unit, "", "the site's own", None, (), _digest(values["price"]))
+        )
+    order = list(FIELDS.values())
+    return Gathered(
+        signals=Signals(
+            ci_gco2_per_kwh=values["carbon"],
+            ci_basis=site.carbon.basis,
+            price_per_kwh=values["price"],
+            dry_bulb_c=values["dry_bulb"],
+            wet_bulb_c=np.minimum(values["wet_bulb"], values["dry_bulb"]),
+            ghi_w_per_m2=values["ghi"],
+        ),
+        provenance=tuple(sorted(provenance, key=lambda p: order.index(p.signal))),
+        labels=tuple(dict.fromkeys(labels)),
+    )
+
+
+def _check_meaning(site: Site, provider: Provider, series: Series) -> None:
+    if series.signal == "carbon" and series.basis != site.carbon.basis:
+        raise ConfigError(
+            f"{series.source} gives carbon intensity of basis {series.basis!r}; the site counts {site.carbon.basis!r}",
+            why="bases differ by a fifth or more and are never mixed",
+            fix=f'set carbon.basis = "{series.basis}" in {site.file}, or choose another carbon source',
+        )
+    if series.signal == "price" and not series.unit.startswith(f"{site.place.currency}/"):
+        raise ConfigError(
+            f"{series.source} gives prices in {series.unit}; the site's currency is {site.place.currency}",
+            why="money is never converted silently",
+            fix=f"set site.currency in {site.file}, or give prices in {site.place.currency}",
+        )
+
+
+def _provenance(field: str, series: Series, aligned: Aligned) -> Provenance:
+    return Provenance(
+        signal=field,
+        source=series.source,
+        unit=series.unit,
+        basis=series.basis,
+        licence=series.licence,
+        issued_at=series.issued_at,
+        flags=aligned.flags,
+        sha256=_digest(aligned.values),
+    )
+
+
+def _labels(series: Series, aligned: Aligned, grid: TimeGrid, now: datetime) -> list[str]:
+    """Return the sentences that a reader of the plan must see about one series."""
+    flags = dict(aligned.flags)
+    told: list[str] = []
+    if SYNTHETIC in flags:
+        told.append(f"Synthetic data: {series.source} is made up, not measured.")
+    if STALE in flags and series.fetched_at is not None:
+        age_h = (now - series.fetched_at) / timedelta(hours=1)
+        told.append(f"Stale data: {series.signal} of {series.source} is the last good answer, {age_h:.1f} h old.")
+    if PROFILE in flags:
+        since = "" if aligned.seam is None else f" from {iso(max(aligned.seam, grid.start))} on"
+        told.append(
+            f"Filled by profile: {flags[PROFILE]} of {grid.n_slots} slots of {series.signal} are the 28-day hourly "
+            f"median of {series.source}{since}, not a forecast."
+        )
+    return told
+
+
+def _digest(values: npt.NDArray[np.float64]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(values, dtype="<f8").tobytes()).hexdigest()
+
+
+def _block(site: Site, block: SiteBlock, grid: TimeGrid, signals: Signals) -> Block:
+    idle_kw = np.zeros(grid.n_slots)
+    for pool in site.pools:
+        if pool.block == block.power.name:
+            idle_kw += pool.gpus_in_service(grid) * pool.gpu.idle_w_per_gpu / 1000.0
+    cooling_kw = cooling(block.plant, idle_kw, signals.dry_bulb_c, signals.wet_bulb_c).cooling_kw
+    room_kw = capacity_kw(block.power, grid.starts, grid.slot)
+    carried_kw = w_max_kw(block.plant, signals.dry_bulb_c, signals.wet_bulb_c)
+    idle_powered = (idle_kw + cooling_kw <= room_kw) & (idle_kw <= carried_kw)
+    idle_powered.setflags(write=False)
+    return Block(block.power, block.plant, block.solar, block.battery, idle_powered)
