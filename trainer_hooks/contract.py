@@ -36,7 +36,7 @@ class Window:
         pool: GPU pool the gang sits in; None when the run holds no GPUs.
         block: Power block of that pool; None when the run holds no GPUs.
         gpus: GPUs held in the window; 0 exactly when the state is `off`.
-        gpu_power_limit_w: Power limit per GPU, W; None leaves the limit alone.
+        gpu_power_limit_w: Power limit per GPU, W; None asks for none: the GPU's own limit stands.
         checkpoint: `after` (run windows): save at this window's end, because the pause that follows drops the
             job. `before` (hold and off windows): the job must have saved before this window begins. `none`:
             nothing is asked here. A saved state satisfies both, so a hook saves once at such a boundary.

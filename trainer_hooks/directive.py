@@ -52,7 +52,8 @@ def directive(calendar: RunCalendar, now: datetime, save_lead_s: float) -> Direc
     before = windows[position - 1] if position else None
     after = windows[position + 1] if position + 1 < len(windows) else None
     if window.state == "run" and _needs_save(window, after):
-        begin = window.end - save_lead_s * _SECOND
+        # A lead longer than the window must not eat it whole.
+        begin = window.end - min(save_lead_s * _SECOND, (window.end - window.start) / 2)
         if now < begin:
             return Directive("run", window, _late_boundary(before, window), begin)
         if after is not None and after.state != "run":
@@ -78,8 +79,8 @@ class Planned:
     """What a calendar expected of a stretch of time.
 
     Attributes:
-        matching_s: Seconds in which the calendar asks for the state that was, s.
-        covered_s: Seconds that the calendar covers, s.
+        matching_s: Time in which the calendar asks for what was done, s.
+        covered_s: Time that the calendar covers, s.
         tokens: Tokens expected, windows taken in proportion.
     """
 
@@ -88,12 +89,12 @@ class Planned:
     tokens: float
 
 
-def planned(calendar: RunCalendar, state: str, start: datetime, end: datetime) -> Planned:
+def planned(calendar: RunCalendar, states: frozenset[str], start: datetime, end: datetime) -> Planned:
     """Lay a stretch of time beside a calendar.
 
     Args:
         calendar: The run's calendar.
-        state: State the run was in: `run`, `hold` or `off`.
+        states: States of windows that what was done fulfils.
         start: Begin, UTC.
         end: End, UTC.
 
@@ -106,5 +107,5 @@ def planned(calendar: RunCalendar, state: str, start: datetime, end: datetime) -
         if overlap_s > 0:
             covered_s += overlap_s
             tokens += window.tokens * overlap_s / ((window.end - window.start) / _SECOND)
-            matching_s += overlap_s if window.state == state else 0.0
+            matching_s += overlap_s if window.state in states else 0.0
     return Planned(matching_s, covered_s, tokens)

@@ -1,7 +1,7 @@
 """The step hook: makes a training loop follow its run calendar.
 
     RUN  --pause due, checkpoint needed-->  SAVE  --saved-->  HOLD or EXIT
-    RUN  --pause due, nothing to save---->  HOLD  --window ends-->  RUN
+    RUN  --pause due, nothing to save---->  HOLD  --window ends-->  RUN   (WAIT where `off` windows are waited out)
     SAVE --the callback failed----------->  RUN, tried again later
     any  --no valid calendar------------->  SAFE: the limit found at the start is restored, training runs free
 
@@ -17,30 +17,29 @@ import os
 import signal
 import threading
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Literal
 
 from trainer_hooks.calendar import CalendarError
 from trainer_hooks.clock import Clock
-from trainer_hooks.directive import Directive, directive, planned
-from trainer_hooks.errors import GpuError
-from trainer_hooks.limits import LimitKeeper
-from trainer_hooks.meter import NO_ENERGY, EnergyMeter, TokenMeter
-from trainer_hooks.report import GovernorReport
-from trainer_hooks.telemetry import Record, TelemetryWriter, new_writer
+from trainer_hooks.directive import Directive, directive
+from trainer_hooks.journal import Journal
+from trainer_hooks.limits import LimitSet
+from trainer_hooks.signals import take_signals
+from trainer_hooks.simulated import SimulatedGpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import FrameType, TracebackType
+    from types import TracebackType
 
     from trainer_hooks.contract import RunCalendar
     from trainer_hooks.feed import CalendarFeed
     from trainer_hooks.gpu import Gpu
+    from trainer_hooks.report import GovernorReport
+    from trainer_hooks.telemetry import TelemetryWriter
 
     Save = Callable[[], object]
 
-GovernorState = Literal["run", "hold", "save", "exit", "safe"]
+GovernorState = Literal["run", "hold", "wait", "save", "exit", "safe"]
 OnOff = Literal["exit", "wait"]
 
 _LOG = logging.getLogger("trainer_hooks")
@@ -87,13 +86,10 @@ class Governor:
         self.should_exit = False
         self.state: GovernorState = "safe"
         self.calendar = calendar
-        self.tokens = TokenMeter()
         self._feed = feed
         self._run = run or (calendar.run if calendar else "")
         self._clock = clock or Clock()
         self._monotonic = self._clock.monotonic
-        self._telemetry = telemetry
-        self._writer = telemetry.writer if telemetry else new_writer()
         self._on_off = on_off
         self._may_pause = may_pause
         self._poll_s = poll_s
@@ -103,25 +99,16 @@ class Governor:
         self._said: set[str] = set()
         self._pid = os.getpid()
         self._closed = False
-
-        self._keepers = tuple(LimitKeeper(gpu) for gpu in gpus)
-        self._limit_w: float | None = None
-        self._energy = EnergyMeter(gpus, self._monotonic)
-
-        self._steps = 0
-        self._saved_step = 0
+        self._limits = LimitSet(gpus)
+        # A twin has no work of its own: it draws power for the states in which this training works.
+        self._twins = tuple(gpu for gpu in gpus if isinstance(gpu, SimulatedGpu))
+        self._journal = Journal(gpus, self._clock, telemetry)
+        self._steps = self._saved_step = self._pending_tokens = 0
         self._stop = False
         self._handled: datetime | None = None
         self._retry_s = self._retry_delay_s = 0.0
-        self._pending_tokens = 0
         self._wake_s = self._poll_due_s = self._monotonic()
-
-        self._sequence = 0
-        self._since = self._clock.wall()
-        self._since_tokens = self._since_useful = 0
-        self._since_energy = NO_ENERGY
-        self._seconds: dict[str, float] = {}
-        self._matching_s = self._covered_s = self._planned_tokens = 0.0
+        self._set_busy()
         atexit.register(self.close)
 
     @classmethod
@@ -151,11 +138,16 @@ class Governor:
         Raises:
             HookError: With `strict`, a setting or the GPUs cannot be used.
         """
-        from trainer_hooks.settings import governor_arguments
+        from trainer_hooks.settings import RUNS_FREE, governor_arguments
 
-        arguments, notices = governor_arguments(os.environ if environ is None else environ, clock or Clock(), strict)
-        governor = cls(clock=clock, strict=strict, **arguments)
-        for notice in notices:
+        try:
+            arguments, notice = governor_arguments(os.environ if environ is None else environ, clock or Clock())
+            governor = cls(clock=clock, strict=strict, **arguments)
+        except Exception as error:
+            if strict:
+                raise
+            governor, notice = cls(clock=clock), f"{error} {RUNS_FREE}."
+        if notice:
             governor._say(notice)
         if install_signals:
             governor.install_signal_handlers()
@@ -184,12 +176,11 @@ class Governor:
 
     def resume_at(self, position_tokens: int) -> None:
         """Say, before the first step, how many tokens the loaded state holds."""
-        self._count(lambda: self.tokens.resume_at(position_tokens))
-        self._since_useful = self.tokens.useful_tokens
+        self._count(lambda: self._journal.tokens.resume_at(position_tokens))
 
     def rollback(self, to_tokens: int) -> None:
         """Say that the training went back to a state of `to_tokens` tokens since its beginning."""
-        self._count(lambda: self.tokens.rollback(to_tokens))
+        self._count(lambda: self._journal.tokens.rollback(to_tokens))
 
     def request_stop(self) -> None:
         """Ask for a checkpoint and the end of the loop at the next step boundary; safe in a signal handler."""
@@ -207,35 +198,14 @@ class Governor:
         if not self._may_pause or threading.current_thread() is not threading.main_thread():
             self._say("signals are not taken: several ranks, or not the main thread.")
             return False
-        for number in signals:
-            earlier = signal.getsignal(number)
-
-            def handle(received: int, frame: FrameType | None, earlier: Any = earlier) -> None:
-                self.request_stop()
-                if callable(earlier):
-                    earlier(received, frame)
-
-            signal.signal(number, handle)
+        take_signals(signals, self.request_stop)
         return True
 
     def report(self) -> GovernorReport:
         """Sum up what was done so far."""
-        try:
-            self._take_tokens()
-            self._record()
-        except Exception as error:
-            self._fault(error)
-        return GovernorReport(
-            run=self._run,
-            calendar_id=self.calendar.calendar_id if self.calendar else None,
-            tokens=self.tokens.tokens,
-            useful_tokens=self.tokens.useful_tokens,
-            energy=self._energy.total,
-            gpus=len(self._keepers),
-            seconds=dict(self._seconds),
-            adherence=self._matching_s / self._covered_s if self._covered_s else None,
-            planned_tokens=self._planned_tokens,
-        )
+        if not self._closed:
+            self._count(self._record)
+        return self._journal.report(self._run, self.calendar)
 
     def close(self) -> None:
         """Write the last record and give the limits back; also done when Python exits."""
@@ -243,14 +213,11 @@ class Governor:
             return
         self._closed = True
         atexit.unregister(self.close)
-        try:
-            self._take_tokens()
-            self._record()
-            self._limit(None)
-        except Exception as error:
-            self._fault(error)
+        self._count(self._record)
+        self._count(lambda: self._limit(None))
+        self._wake_s = float("inf")
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Governor:
         return self
 
     def __exit__(
@@ -292,8 +259,9 @@ class Governor:
         if asked.state == "safe":
             when = "is not valid yet" if asked.until else "has ended"
             self._say(f"calendar {self.calendar.calendar_id} {when}: training runs free, without a limit of ours.")
-        if asked.state in {"hold", "off"} and not self._may_pause:
-            self._say("the calendar asks for a pause, but several ranks cannot pause at one step: only limits follow.")
+        if asked.state != "safe" and not self._may_pause:
+            if asked.state != "run":
+                self._say("a pause is due, but several ranks cannot pause each by its own clock: only limits follow.")
             return Directive("run", asked.window, None, asked.until)
         return asked
 
@@ -320,7 +288,7 @@ class Governor:
         self._enter("run" if asked.state == "run" else "safe")
 
     def _hold(self, asked: Directive) -> None:
-        self._enter("hold")
+        self._enter("wait" if asked.state == "off" and self._on_off == "wait" else "hold")
         if asked.window is not None and asked.window.gpu_power_limit_w is not None:
             self._limit(asked.window.gpu_power_limit_w)
         left_s = _HOLD_SLICE_S
@@ -363,22 +331,20 @@ class Governor:
         return True
 
     def _limit(self, limit_w: float | None) -> None:
-        if limit_w == self._limit_w:
-            return
-        self._record()
-        self._limit_w = limit_w
-        for keeper in self._keepers:
-            verdict = keeper.restore() if limit_w is None else keeper.apply(limit_w)
-            if verdict is not None and verdict.outcome != "set":
-                self._say(
-                    f"power limit of {keeper.gpu.uuid}: {verdict.requested_w:g} W asked, {verdict.outcome}; "
-                    f"{'unknown' if verdict.limit_w is None else f'{verdict.limit_w:g} W'} in force."
-                )
+        if limit_w != self._limits.limit_w:
+            self._record()
+            for sentence in self._limits.set(limit_w):
+                self._say(sentence)
 
     def _enter(self, state: GovernorState) -> None:
         if state != self.state:
             self._record()
             self.state = state
+            self._set_busy()
+
+    def _set_busy(self) -> None:
+        for twin in self._twins:
+            twin.set_busy(self.state in {"run", "save", "safe"})
 
     def _schedule(self) -> None:
         """Set when step() next looks up, by the monotonic clock."""
@@ -386,85 +352,30 @@ class Governor:
             self._wake_s = float("inf")
             return
         self._keep_records()
-        now = self._clock.wall()
-        waits_s = [self._record_s - (now - self._since).total_seconds()]
+        now, now_s = self._clock.wall(), self._monotonic()
+        waits_s = [self._record_s - self._journal.age_s()]
         if self._feed is not None:
-            waits_s.append(self._poll_due_s - self._monotonic())
+            waits_s.append(self._poll_due_s - now_s)
+        if self._retry_s > now_s:
+            waits_s.append(self._retry_s - now_s)
         if self.calendar is not None:
             until = directive(self.calendar, now, self._save_lead_s).until
             waits_s += [] if until is None else [(until - now).total_seconds()]
-        self._wake_s = self._monotonic() + max(min(waits_s), 0.0)
+        self._wake_s = now_s + max(min(waits_s), 0.0)
 
     def _take_tokens(self) -> None:
         tokens, self._pending_tokens = self._pending_tokens, 0
-        self.tokens.add(tokens)
+        self._journal.tokens.add(tokens)
 
     def _keep_records(self) -> None:
-        self._since_energy = self._since_energy.then(self._energy.sample())
-        if (self._clock.wall() - self._since).total_seconds() >= self._record_s:
+        self._journal.sample()
+        if self._journal.age_s() >= self._record_s:
             self._record()
 
     def _record(self) -> None:
-        """Close the stretch that began with the last record."""
-        now = self._clock.wall()
-        energy = self._since_energy.then(self._energy.sample())
-        tokens = self.tokens.tokens - self._since_tokens
-        useful = self.tokens.useful_tokens - self._since_useful
-        duration_s = (now - self._since).total_seconds()
-        if duration_s <= 0 and not tokens and not useful:
-            self._since_energy = energy
-            return
-        self._seconds[self.state] = self._seconds.get(self.state, 0.0) + duration_s
-        adherence = self._compare(now)
-        if self._telemetry is not None:
-            record = Record(
-                run=self._run,
-                calendar_id=self.calendar.calendar_id if self.calendar else None,
-                writer=self._writer,
-                sequence=self._sequence,
-                t_start=self._since,
-                t_end=now,
-                state=self.state,
-                tokens=tokens,
-                useful_tokens=useful,
-                position_tokens=self.tokens.position_tokens,
-                energy_j=energy.energy_j,
-                energy_error_j=energy.error_j,
-                energy_source=energy.source,
-                gpus=len(self._keepers),
-                gpu_power_limit_w=self._limit_w,
-                enforced_limit_w=self._enforced_limit_w(),
-                adherence=adherence,
-            )
-            error = self._telemetry.write(record)
-            if error is not None:
-                self._say(f"telemetry cannot be written ({error}); records are kept and tried again.")
-        self._sequence += 1
-        self._since, self._since_energy = now, NO_ENERGY
-        self._since_tokens, self._since_useful = self.tokens.tokens, self.tokens.useful_tokens
-
-    def _compare(self, now: datetime) -> float | None:
-        """Lay the stretch beside the calendar; returns the share of it that was as planned."""
-        if self.calendar is None:
-            return None
-        as_planned = {"exit": "off", "save": "run"}.get(self.state, self.state)
-        if self._on_off == "wait" and self.state == "hold":
-            window = self.calendar.window_at(self._since)
-            as_planned = window.state if window is not None and window.state != "run" else "hold"
-        plan = planned(self.calendar, as_planned, self._since, now)
-        if plan.covered_s == 0:
-            return None
-        self._matching_s += plan.matching_s
-        self._covered_s += plan.covered_s
-        self._planned_tokens += plan.tokens
-        return plan.matching_s / plan.covered_s
-
-    def _enforced_limit_w(self) -> float | None:
-        try:
-            limits_w = [keeper.gpu.enforced_limit_w() for keeper in self._keepers]
-        except GpuError:
-            return None
-        return min((limit for limit in limits_w if limit is not None), default=None)
+        error = self._journal.cut(self._run, self.state, self.calendar, self._limits)
+        if error is not None:
+            self._say(f"telemetry cannot be written ({error}); records are kept and tried again.")
 
     def _count(self, action: Callable[[], object]) -> None:
         try:

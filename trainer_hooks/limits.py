@@ -6,12 +6,11 @@ import atexit
 import os
 from typing import TYPE_CHECKING
 
-from typing_extensions import Self
-
 from trainer_hooks.errors import GpuError
 from trainer_hooks.gpu import LIMIT_TOLERANCE_W
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from trainer_hooks.gpu import Gpu, LimitVerdict
@@ -72,10 +71,51 @@ class LimitKeeper:
             return None
         return self.gpu.set_power_limit_w(prior_w)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> LimitKeeper:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.restore()
+
+
+class LimitSet:
+    """One limit for several GPUs.
+
+    Args:
+        gpus: The GPUs.
+    """
+
+    def __init__(self, gpus: Sequence[Gpu]) -> None:
+        self._keepers = tuple(LimitKeeper(gpu) for gpu in gpus)
+        self.limit_w: float | None = None
+
+    def set(self, limit_w: float | None) -> tuple[str, ...]:
+        """Set the limit on every GPU, or give back the limits found.
+
+        Args:
+            limit_w: Limit, W per GPU; None restores.
+
+        Returns:
+            A sentence for every GPU whose limit is not as asked.
+        """
+        self.limit_w = limit_w
+        told = []
+        for keeper in self._keepers:
+            verdict = keeper.restore() if limit_w is None else keeper.apply(limit_w)
+            if verdict is not None and verdict.outcome != "set":
+                present = "an unknown limit" if verdict.limit_w is None else f"{verdict.limit_w:g} W"
+                told.append(
+                    f"power limit of {keeper.gpu.uuid}: {verdict.requested_w:g} W asked, {verdict.outcome}; "
+                    f"{present} is in force."
+                )
+        return tuple(told)
+
+    def enforced_w(self) -> float | None:
+        """Return the lowest limit in force among the GPUs, W; None if unknown."""
+        try:
+            limits_w = [keeper.gpu.enforced_limit_w() for keeper in self._keepers]
+        except GpuError:
+            return None
+        return min((limit for limit in limits_w if limit is not None), default=None)

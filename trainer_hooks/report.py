@@ -24,7 +24,7 @@ class GovernorReport:
         gpus: Number of GPU boards metered.
         seconds: State -> time spent in it, s.
         adherence: Share of the time under a calendar that was spent in the state it asked for; None without one.
-        planned_tokens: Tokens the calendar expected in that time.
+        planned_tokens: Tokens the calendar expected of the whole gang in that time.
     """
 
     run: str
@@ -60,7 +60,7 @@ class GovernorReport:
         followed = (
             "no calendar was followed"
             if self.adherence is None
-            else f"{self.adherence:.1%} of the time as planned, {self.planned_tokens:,.0f} tokens planned"
+            else f"{self.adherence:.1%} of the time as planned; the gang was to train {self.planned_tokens:,.0f} tokens"
         )
         states = ", ".join(f"{state} {seconds:.1f} s" for state, seconds in self.seconds.items())
         return "\n".join(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainer_hooks.devices import process_gpus
-from trainer_hooks.errors import GpuError, SettingError
+from trainer_hooks.errors import SettingError
 from trainer_hooks.feed import CalendarFeed
 from trainer_hooks.gpu import NvmlSession
 from trainer_hooks.simulated import SimulatedGpu
@@ -18,42 +18,30 @@ if TYPE_CHECKING:
     from trainer_hooks.clock import Clock
     from trainer_hooks.gpu import Gpu
 
-_FREE = "training runs free; nothing is limited, paused or metered"
+RUNS_FREE = "training runs free; nothing is limited, paused or metered"
 # Each is set by its launcher in every rank: torchrun, mpirun, srun.
 _WORLD_SIZES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 
 
-def governor_arguments(
-    environ: Mapping[str, str], clock: Clock, strict: bool
-) -> tuple[dict[str, Any], tuple[str, ...]]:
+def governor_arguments(environ: Mapping[str, str], clock: Clock) -> tuple[dict[str, Any], str]:
     """Read the settings of a Governor.
 
     Args:
         environ: Environment variables.
         clock: Time that simulated GPUs live by.
-        strict: Raise faults of a setting instead of returning them as notices.
 
     Returns:
-        Keyword arguments, and sentences to be said once. Without calendar or GPU the arguments make a no-op.
+        Keyword arguments, and a sentence to be said once, or "". Without calendar or GPU the arguments make a no-op.
 
     Raises:
-        HookError: With `strict`, a setting or the GPUs cannot be used.
+        HookError: A setting or the GPUs cannot be used.
     """
-    try:
-        return _arguments(environ, clock)
-    except (GpuError, SettingError) as error:
-        if strict:
-            raise
-        return {}, (f"{error} {_FREE}.",)
-
-
-def _arguments(environ: Mapping[str, str], clock: Clock) -> tuple[dict[str, Any], tuple[str, ...]]:
     path, run = environ.get("GRIDPACE_CALENDAR", ""), environ.get("GRIDPACE_RUN", "")
     if not path:
-        return {"run": run}, (f"no calendar (GRIDPACE_CALENDAR is not set): {_FREE}.",)
+        return {"run": run}, f"no calendar (GRIDPACE_CALENDAR is not set): {RUNS_FREE}."
     gpus = _gpus(environ, clock)
     if not gpus:
-        return {"run": run}, (f"no GPU is visible to this process: {_FREE}.",)
+        return {"run": run}, f"no GPU is visible to this process: {RUNS_FREE}."
     on_off = environ.get("GRIDPACE_ON_OFF", "exit")
     if on_off not in {"exit", "wait"}:
         raise SettingError("GRIDPACE_ON_OFF", f"{on_off!r} is neither 'exit' nor 'wait'.", "Set one of the two.")
@@ -65,7 +53,7 @@ def _arguments(environ: Mapping[str, str], clock: Clock) -> tuple[dict[str, Any]
         "telemetry": TelemetryWriter(Path(telemetry), run, new_writer()) if telemetry else None,
         "on_off": on_off,
         "may_pause": all(environ.get(name, "1") == "1" for name in _WORLD_SIZES),
-    }, ()
+    }, ""
 
 
 def _gpus(environ: Mapping[str, str], clock: Clock) -> tuple[Gpu, ...]:

@@ -39,7 +39,7 @@ class Record:
         sequence: Number of the record, from 0, without gaps in one writer unless records were lost.
         t_start: Begin, UTC.
         t_end: End, UTC.
-        state: State of the governor: run, hold, save, exit or safe.
+        state: State of the governor: run, hold, wait (through an off window), save, exit or safe.
         tokens: Tokens trained.
         useful_tokens: Tokens trained less those a rollback made worthless.
         position_tokens: Where the training stood at t_end, tokens since its beginning.
