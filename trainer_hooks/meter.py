@@ -80,22 +80,28 @@ class _BoardMeter:
     def _between(self, elapsed_s: float, counter_j: float | None, power_w: float | None) -> Energy:
         if counter_j is not None and self._counter_j is not None:
             used_j = counter_j - self._counter_j
-            limit_j = IMPLAUSIBLE_POWER * self._highest_w * (elapsed_s + COUNTER_PERIOD_S)
-            if 0 <= used_j <= limit_j:
+            if used_j >= 0 and (self._highest_w is None or used_j <= self._most_j(elapsed_s, self._highest_w)):
                 if self._gpu.simulated:
                     return Energy(used_j, 0.0, 0.0, "simulated")
                 mean_w = used_j / elapsed_s if elapsed_s > 0 else 0.0
                 return Energy(used_j, SENSOR_ERROR * used_j, COUNTER_PERIOD_S * mean_w, "counter")
         return self._integrated(elapsed_s, power_w)
 
+    @staticmethod
+    def _most_j(elapsed_s: float, highest_w: float) -> float:
+        return IMPLAUSIBLE_POWER * highest_w * (elapsed_s + COUNTER_PERIOD_S)
+
     def _integrated(self, elapsed_s: float, power_w: float | None) -> Energy:
         ends_w = [value for value in (self._power_w, power_w) if value is not None]
         if not ends_w:
             return NO_ENERGY
-        used_j = sum(ends_w) / len(ends_w) * elapsed_s
-        # Between two readings the power may have been at either for the whole time; with one, anything from 0 up.
-        spread_w = abs(ends_w[0] - ends_w[1]) / 2 if len(ends_w) == 2 else ends_w[0]
-        return Energy(used_j, SENSOR_ERROR * used_j + spread_w * elapsed_s, 0.0, "power")
+        mean_w = sum(ends_w) / len(ends_w)
+        # Between two readings the power may have been at either for the whole time. With one it may have been
+        # anything the board can draw.
+        spread_w = abs(ends_w[0] - mean_w) if len(ends_w) == 2 else max(mean_w, (self._highest_w or 0.0) - mean_w)
+        used_j = mean_w * elapsed_s
+        source = "simulated" if self._gpu.simulated else "power"
+        return Energy(used_j, SENSOR_ERROR * used_j + spread_w * elapsed_s, 0.0, source)
 
     def _read(self) -> tuple[float | None, float | None]:
         try:
@@ -103,12 +109,12 @@ class _BoardMeter:
         except GpuError:
             return None, None
 
-    def _highest_limit_w(self) -> float:
+    def _highest_limit_w(self) -> float | None:
         try:
             bounds = self._gpu.limit_range_w()
         except GpuError:
-            bounds = None
-        return float("inf") if bounds is None else bounds[1]
+            return None
+        return None if bounds is None else bounds[1]
 
 
 class EnergyMeter:
