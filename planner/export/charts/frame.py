@@ -74,6 +74,7 @@ class TimeAxis:
         ticks = [(t, day) for t, day in ticks if self.starts[0] <= t < self.end]
         return {
             "type": "date",
+            "hoverformat": "%Y-%m-%d %H:%M UTC",
             "range": [iso(self.starts[0]), iso(self.end)],
             "tickmode": "array",
             "tickvals": [iso(t) for t, _ in ticks],
@@ -123,10 +124,29 @@ def step_line(time: TimeAxis, values: npt.ArrayLike, name: str, color: str, **ch
         "name": name,
         "x": time.edges,
         "y": steps(values),
-        "customdata": time.told,
         "line": line,
         "hovertemplate": "%{y:,.4~g}",
     } | changes
+
+
+def told_time(time: TimeAxis, axis: str) -> Trace:
+    """Return an unseen line that tells each slot's start in site time as the first line of a hover box.
+
+    Args:
+        time: The slots.
+        axis: Value axis on which it lies, at zero.
+    """
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": time.edges,
+        "y": [0] * len(time.edges),
+        "yaxis": axis,
+        "text": time.told,
+        "line": {"width": 0, "color": "rgba(0,0,0,0)"},
+        "hovertemplate": "%{text}<extra></extra>",
+        "showlegend": False,
+    }
 
 
 def stacked_area(time: TimeAxis, values: npt.ArrayLike, name: str, color: str, group: str, **changes: Any) -> Trace:

@@ -25,6 +25,7 @@ from planner.export.charts.frame import (
     shorten,
     stacked_area,
     step_line,
+    told_time,
     value_axis,
 )
 from planner.export.slots import run_power_kw
@@ -50,6 +51,7 @@ def grid_figure(week: Week, time: TimeAxis, runs: Sequence[RunCalendar], scale: 
     signals = week.signals
     price_per_mwh = signals.price_per_kwh * 1000.0
     data: list[Trace] = [
+        told_time(time, "y"),
         step_line(
             time,
             signals.ci_gco2_per_kwh,
@@ -87,7 +89,7 @@ def grid_figure(week: Week, time: TimeAxis, runs: Sequence[RunCalendar], scale: 
         "layout": layout(
             560,
             "Carbon intensity of the grid, energy price, and the power of the runs beneath, by hour of the week",
-            xaxis=time.axis(anchor="y3", unifiedhovertitle={"text": "%{customdata}"}),
+            xaxis=time.axis(anchor="y3"),
             yaxis=value_axis(f"gCO2e/kWh ({basis})", (0.70, 1.0), rangemode="tozero"),
             yaxis2=value_axis(f"{week.prices.currency}/MWh", (0.42, 0.64)),
             yaxis3=value_axis(f"IT power, {scale[1]}", (0.0, 0.36), rangemode="tozero"),

@@ -21,6 +21,7 @@ from planner.export.charts.frame import (
     layout,
     stacked_area,
     step_line,
+    told_time,
     value_axis,
 )
 
@@ -60,12 +61,13 @@ def power_figure(
         )
 
     data = [
+        told_time(time, "y"),
         area(plan.it_kw, "IT", BLUE, "goes", "y"),
         area(plan.cooling_kw, "Cooling", SKY, "goes", "y"),
         area(plan.import_kw, "Grid import", ORANGE, "comes", "y2"),
     ]
     if has_battery:
-        data.insert(2, area(plan.charge_kw, "Battery charging", PURPLE, "goes", "y"))
+        data.insert(3, area(plan.charge_kw, "Battery charging", PURPLE, "goes", "y"))
     if block.solar is not None:
         data.append(area(plan.solar_kw, "Solar", YELLOW, "comes", "y2"))
     if has_battery:
@@ -79,8 +81,8 @@ def power_figure(
         bounded = np.minimum(w_max_kw, 1.25 * capacity_kw.max())
         data.append(_limit(time, bounded / factor, "Cooling carries (IT)", VERMILLION, "y", template, "dot"))
     axes = {
-        "yaxis": value_axis(f"goes to, {unit}", goes, rangemode="tozero"),
-        "yaxis2": value_axis(f"comes from, {unit}", comes, rangemode="tozero"),
+        "yaxis": value_axis(f"used, {unit}", goes, rangemode="tozero"),
+        "yaxis2": value_axis(f"supplied, {unit}", comes, rangemode="tozero"),
     }
     if has_battery:
         energy_unit = f"{unit}h"
@@ -102,7 +104,7 @@ def power_figure(
         "layout": layout(
             600 if has_battery else 480,
             f"Power of block {block.name} against its limit: IT and cooling, grid import, solar and battery",
-            xaxis=time.axis(anchor="y3" if has_battery else "y2", unifiedhovertitle={"text": "%{customdata}"}),
+            xaxis=time.axis(anchor="y3" if has_battery else "y2"),
             **axes,
         ),
     }

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from planner.export import wording
 from planner.export.charts.frame import (
     BLACK,
@@ -28,9 +30,9 @@ if TYPE_CHECKING:
     from planner.week import Week
     from trainer_hooks.contract import Calendar, RunCalendar, Window
 
-# Light to dark blue, read alike in greyscale.
-_SHADES = [[0.0, "#cfe1f2"], [0.5, "#5aa0d0"], [1.0, "#0b4a82"]]
-_ROW_PX = 26
+# Light to dark blue, read alike in greyscale: share of the full power limit in %, red, green, blue.
+_SHADES = ((40, 207, 225, 242), (70, 90, 160, 208), (100, 11, 74, 130))
+_ROW_PX = 28
 
 
 def runs_figure(week: Week, calendar: Calendar, runs: Sequence[RunCalendar], time: TimeAxis) -> Figure:
@@ -51,9 +53,10 @@ def runs_figure(week: Week, calendar: Calendar, runs: Sequence[RunCalendar], tim
             _holds(week, runs, rows),
             _checkpoints(week, runs, rows),
             *_deadlines(week, calendar, rows),
+            _key(),
         ],
         "layout": layout(
-            height_px + 120,
+            height_px + 160,
             "Calendar of the runs: when each trains, how hard, its checkpoints and deadlines",
             hovermode="closest",
             xaxis=time.axis(side="bottom"),
@@ -80,23 +83,8 @@ def _windows(week: Week, runs: Sequence[RunCalendar], rows: dict[str, int]) -> T
         "Trains",
         [_told(week, run.run, window) for run, window in found],
         {
-            "color": [_share_of_full(week, run.run, window) for run, window in found],
-            "colorscale": _SHADES,
-            "cmin": 40,
-            "cmax": 100,
+            "color": [_shade(_share_of_full(week, run.run, window)) for run, window in found],
             "line": {"width": 0.5, "color": "#ffffff"},
-            "colorbar": {
-                "title": {"text": "power limit, % of full", "side": "top", "font": {"size": 11}},
-                "orientation": "h",
-                "thickness": 8,
-                "len": 0.45,
-                "x": 1.0,
-                "xanchor": "right",
-                "y": 1.0,
-                "yanchor": "bottom",
-                "ticksuffix": " %",
-                "nticks": 4,
-            },
         },
         showlegend=False,
     )
@@ -148,6 +136,43 @@ def _share_of_full(week: Week, run: str, window: Window) -> float:
     options = {option.pool: option for option in week.run(run).options}
     full_w = options[str(window.pool)].points[-1].gpu_power_limit_w
     return round(100.0 * window.gpu_power_limit_w / full_w, 2)
+
+
+def _shade(share_pct: float) -> str:
+    stops = [stop[0] for stop in _SHADES]
+    channels = (round(float(np.interp(share_pct, stops, [stop[i] for stop in _SHADES]))) for i in (1, 2, 3))
+    return f"rgb({','.join(map(str, channels))})"
+
+
+def _key() -> Trace:
+    """Return the scale of the shades: a trace without points that only carries it."""
+    low, high = _SHADES[0][0], _SHADES[-1][0]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [None],
+        "y": [None],
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "marker": {
+            "color": [low],
+            "cmin": low,
+            "cmax": high,
+            "colorscale": [[(stop[0] - low) / (high - low), _shade(stop[0])] for stop in _SHADES],
+            "colorbar": {
+                "title": {"text": "power limit, share of full", "side": "top", "font": {"size": 11}},
+                "orientation": "h",
+                "thickness": 8,
+                "len": 0.45,
+                "x": 1.0,
+                "xanchor": "right",
+                "y": 1.0,
+                "yanchor": "bottom",
+                "ticksuffix": " %",
+                "nticks": 4,
+            },
+        },
+    }
 
 
 def _checkpoints(week: Week, runs: Sequence[RunCalendar], rows: dict[str, int]) -> Trace:
