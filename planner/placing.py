@@ -1,0 +1,154 @@
+"""First fit: where a gang fits beside the gangs placed before it, on the site's physics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from power.gpu import at_limit
+from thermal.plant import cooling, w_max_kw
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.week import Block, PoolOption, Run, Week
+
+_BISECTIONS = 60
+_HAIR = 1e-9
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where and how one gang runs.
+
+    Args:
+        option: The pool with the run's performance there.
+        limit_w: Power limit per slot, W; 0 where it is off, shape (T,).
+        end: Position at which the gang is let go for good, in slots from the horizon's start.
+        tokens: Useful tokens it makes.
+        complete: Whether that is all it should make.
+    """
+
+    option: PoolOption
+    limit_w: npt.NDArray[np.float64]
+    end: float
+    tokens: float
+    complete: bool
+
+
+@dataclass
+class BlockGround:
+    """What is taken in one block so far.
+
+    Args:
+        it_kw: IT power per slot with every gang that touches the slot, kW, shape (T,).
+        room_kw: IT power that cooling, capacity and a steady battery charge allow, kW, shape (T,).
+        let_go: (position within a slot, power that falls away there, kW) of gangs that end inside a slot.
+        step_kw: Largest change of IT power within `window` slots, kW, or None.
+        window: Slots over which changes are staggered.
+    """
+
+    it_kw: npt.NDArray[np.float64]
+    room_kw: npt.NDArray[np.float64]
+    step_kw: float | None
+    window: float
+    let_go: list[tuple[float, float]] = field(default_factory=list)
+
+    def ramp_holds(self, added_kw: npt.NDArray[np.float64], end: float, falls_kw: float) -> bool:
+        """Return whether the ramp limit holds once a gang adds `added_kw` per slot and is let go at `end`."""
+        if self.step_kw is None:
+            return True
+        let_go = [*self.let_go, (end, falls_kw)] if end % 1.0 else self.let_go
+        total_kw = self.it_kw + added_kw
+        starts = np.unique(np.concatenate([np.arange(float(len(total_kw))), [e for e, _ in let_go]]))
+        slot = np.floor(starts).astype(np.int64)
+        power_kw = total_kw[slot]
+        for position, falls in let_go:
+            power_kw[(slot == int(position)) & (starts >= position)] -= falls
+        for apart in range(1, len(starts)):
+            near = starts[apart:] - starts[1 : len(starts) - apart + 1] < self.window
+            if not near.any():
+                break
+            if (np.abs(power_kw[apart:] - power_kw[:-apart])[near] > self.step_kw + _HAIR).any():
+                return False
+        return True
+
+
+class Ground:
+    """A site on which gangs are placed one after another; a gang takes whole slots, also the one it ends in."""
+
+    def __init__(self, week: Week) -> None:
+        """Start with idle GPUs only."""
+        self.week = week
+        self.slot_s = 60.0 * week.grid.slot_minutes
+        self.free = {pool.name: pool.gpus_in_service(week.grid).copy() for pool in week.pools}
+        self.blocks = {
+            block.name: BlockGround(
+                it_kw=week.idle_kw(block),
+                room_kw=_room_kw(week, block),
+                step_kw=block.power.ramp_step_kw,
+                window=min(1.0, block.power.ramp_window_min / week.grid.slot_minutes),
+            )
+            for block in week.blocks
+        }
+
+    def first_slot(self, run: Run) -> int:
+        """Return the first slot in which a run may run."""
+        return max(0, int(np.ceil(self.week.grid.position(run.earliest_start) - _HAIR)))
+
+    def added_kw(self, run: Run, option: PoolOption, limit_w: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return what a gang adds to its block's IT power at a limit per slot (0: off), kW, both of shape (T,)."""
+        pool = self.week.pool(option.pool)
+        it_w, _ = at_limit(option.points, limit_w)
+        idle_w = np.where(self.week.block(pool.block).idle_powered, pool.gpu.idle_w_per_gpu, 0.0)
+        return np.where(limit_w > 0.0, run.gpus * (it_w - idle_w) / 1000.0, 0.0)
+
+    def fits(self, run: Run, option: PoolOption, added_kw: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Return the slots in which a gang that adds so much power fits, ramp aside, shape (T,)."""
+        ground = self.blocks[self.week.pool(option.pool).block]
+        enough: npt.NDArray[np.bool_] = self.free[option.pool] >= run.gpus
+        enough[: self.first_slot(run)] = False
+        return enough & (ground.it_kw + added_kw <= ground.room_kw + _HAIR)
+
+    def ramp_holds(self, option: PoolOption, added_kw: npt.NDArray[np.float64], end: float) -> bool:
+        """Return whether the ramp limit holds once a gang adds so much power and is let go at `end`."""
+        ground = self.blocks[self.week.pool(option.pool).block]
+        return ground.ramp_holds(added_kw, end, float(added_kw[min(int(end), len(added_kw) - 1)]))
+
+    def place(self, run: Run, placement: Placement) -> None:
+        """Take the GPUs and the power of a placement."""
+        option, end = placement.option, placement.end
+        ground = self.blocks[self.week.pool(option.pool).block]
+        added_kw = self.added_kw(run, option, placement.limit_w)
+        self.free[option.pool][placement.limit_w > 0.0] -= run.gpus
+        ground.it_kw = ground.it_kw + added_kw
+        if end % 1.0:
+            ground.let_go.append((end, float(added_kw[int(end)])))
+
+
+def resting_charge_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
+    """Return the charging of a resting battery that must end with more than it starts with, kW, shape (T,)."""
+    battery = block.battery
+    if battery is None or battery.final_share <= battery.initial_share:
+        return np.zeros(week.grid.n_slots)
+    idle_kw = week.idle_kw(block)
+    idle_kw = idle_kw + cooling(block.plant, idle_kw, week.signals.dry_bulb_c, week.signals.wet_bulb_c).cooling_kw
+    spare_kw = np.clip(week.capacity_kw(block) - idle_kw, 0.0, None)
+    needed_kwh = (battery.final_share - battery.initial_share) * battery.energy_kwh / battery.charge_efficiency
+    share = needed_kwh / max(float(spare_kw.sum()) * week.grid.slot_h, needed_kwh)
+    return np.minimum(spare_kw * share, battery.charge_kw)
+
+
+def _room_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
+    dry_c, wet_c = week.signals.dry_bulb_c, week.signals.wet_bulb_c
+    allowed_kw = week.capacity_kw(block) - resting_charge_kw(week, block)
+    low, high = np.zeros(week.grid.n_slots), w_max_kw(block.plant, dry_c, wet_c)
+    whole = high + cooling(block.plant, high, dry_c, wet_c).cooling_kw <= allowed_kw
+    most_kw = high.copy()
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        safe = middle + cooling(block.plant, middle, dry_c, wet_c).cooling_kw <= allowed_kw
+        low, high = np.where(safe, middle, low), np.where(safe, high, middle)
+    return np.where(whole, most_kw, low)
