@@ -41,6 +41,10 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _NULLS = frozenset({"", "null", "none", "nan", "na", "n/a", "nat"})
 
 
+class NoValues(DataUnavailable):
+    """A provider answered well, and with nothing."""
+
+
 def to_number(cell: Any, decimal: str = ".") -> float:
     """Return a delivered cell as a number; NaN where it is null.
 
@@ -138,7 +142,7 @@ def make_series(
         ConfigError: The signal, basis or currency is not one that exists.
         GridpaceError: Of class `error`: a row's value is no number or out of range, its interval is empty or overlaps
             another, or two rows of one interval say different things. The first such row is named.
-        DataUnavailable: No row is left.
+        NoValues: No row is left.
     """
     unit = _unit(signal, basis, currency)
     data = rows.reset_index(drop=True).astype({"t_start": _UTC, "t_end": _UTC})
@@ -154,7 +158,7 @@ def make_series(
         data["value"] = to_numbers(data.value.to_numpy(), subject, name, error)
     data = data[data.value.notna()]
     if data.empty:
-        raise DataUnavailable(
+        raise NoValues(
             f"{source} has no value of {subject} in the span asked for",
             why="every row is null" if len(rows) else "no row came",
             fix="check the zone and the span, or use another source",

@@ -67,7 +67,10 @@ class Series:
 class Source(Protocol):
     """A provider."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The provider, for people."""
+        ...
 
     def fetch(self, signal: str, zone: str, start: datetime, end: datetime) -> Series:
         """Return what the provider has of `signal` in [start, end), UTC; it may end earlier.

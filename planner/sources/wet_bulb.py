@@ -34,12 +34,12 @@ def wet_bulb_c(
     """Return the thermodynamic wet-bulb temperature by inverting the psychrometric equation.
 
     Args:
-        dry_bulb_c: Air temperature, deg C, shape (n,), -60 to 60; NaN gives NaN.
+        dry_bulb_c: Air temperature, deg C, shape (n,), -60 to 60.
         relative_humidity_pct: Relative humidity over water (over ice below freezing), %, shape (n,); clipped to 0..100.
         air_pressure_pa: Air pressure, Pa.
 
     Returns:
-        Wet bulb, deg C, shape (n,), at most dry_bulb_c; bisected to far below 1e-6 K.
+        Wet bulb, deg C, shape (n,), at most dry_bulb_c, NaN where an argument is; bisected to far below 1e-6 K.
 
     Source:
         ASHRAE Handbook Fundamentals 2017, chapter 1, equations 33 and 35 (wet bulb over water and ice) with the vapour
@@ -52,7 +52,7 @@ def wet_bulb_c(
         middle = 0.5 * (low + high)
         too_wet = _ratio_at(dry_bulb_c, middle, air_pressure_pa) > ratio
         low, high = np.where(too_wet, low, middle), np.where(too_wet, middle, high)
-    return high
+    return np.where(np.isnan(ratio), np.nan, high)
 
 
 def _saturation_pa(temp_c: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
