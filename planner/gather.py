@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.config.providers import Provider, providers
-from planner.errors import ConfigError
+from planner.config.providers import providers
+from planner.errors import ConfigError, DataUnavailable
 from planner.sources.align import HISTORY, Aligned, align
 from planner.sources.registry import open_source
 from planner.sources.series import PROFILE, STALE, SYNTHETIC
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from planner.config.site import Site, SiteBlock
     from planner.sources.cache import ResponseCache
     from planner.sources.series import Series
+    from planner.week import Run
 
 FIELDS = {
     "carbon": "ci_gco2_per_kwh",
@@ -72,26 +73,26 @@ def gather(
         cache: Answers of providers on the network kept from earlier.
 
     Raises:
-        ConfigError: The week's name is none, or a run is overdue.
+        ConfigError: The week's name is none, a run is overdue, or no run has work left.
         DataUnavailable: A series cannot be had.
     """
     tz = zone(site.place.timezone)
     grid = iso_week(week or site.horizon.week or coming_week(now, tz), tz, site.horizon.slot_minutes)
-    made_at = to_utc(issued_at or now).replace(microsecond=0)
     gathered = gather_signals(site, grid, now=now, offline=offline, cache=cache)
+    runs, complete = runs_of_week(site, grid)
     return Week(
         site=site.name,
         timezone=site.place.timezone,
         grid=grid,
-        issued_at=made_at,
+        issued_at=to_utc(issued_at or now).replace(microsecond=0),
         signals=gathered.signals,
         provenance=gathered.provenance,
         blocks=tuple(_block(site, block, grid, gathered.signals) for block in site.blocks),
         pools=site.pools,
-        runs=tuple(replace(run, earliest_start=max(run.earliest_start, grid.start)) for run in site.runs),
+        runs=runs,
         tariff=site.tariff,
         prices=site.prices,
-        labels=gathered.labels + site.warnings,
+        labels=gathered.labels + site.warnings + complete,
     )
 
 
@@ -116,25 +117,124 @@ def gather_signals(
         ConfigError: A source gives another basis or currency than the site asks for.
         DataUnavailable: A series cannot be had.
     """
-    flat = site.flat_price_per_kwh
-    groups = providers(site.sources, site.place, site.carbon.basis, Path(site.file).parent, price_wanted=flat is None)
-    values: dict[str, npt.NDArray[np.float64]] = {}
-    provenance: list[Provenance] = []
-    labels: list[str] = []
+    return _gathered(site, grid, _fetch(site, grid, now, offline=offline, cache=cache), now)
+
+
+def actual_signals(
+    site: Site,
+    grid: TimeGrid,
+    *,
+    now: datetime,
+    offline: bool = False,
+    cache: ResponseCache | None = None,
+) -> Gathered:
+    """Return what the grid and the weather did in a week that is over.
+
+    Reanalysis and the demo (which is synthetic) count as having happened; forecasts and profiles do not.
+
+    Args:
+        site: The site.
+        grid: The slots.
+        now: The present instant.
+        offline: Whether to keep off the network.
+        cache: Answers kept from earlier.
+
+    Raises:
+        DataUnavailable: The sources do not know the whole week as it was.
+    """
+    fetched = _fetch(site, grid, now, offline=offline, cache=cache)
+    for series, aligned in fetched:
+        rows = series.rows[(series.rows.t_end > grid.start) & (series.rows.t_start < grid.end)]
+        guessed = int((rows["kind"] == "forecast").sum())
+        profile = dict(aligned.flags).get(PROFILE, 0)
+        if guessed or profile:
+            raise DataUnavailable(
+                f"{series.signal} of {series.source} is not known as it was from {iso(grid.start)} to {iso(grid.end)}: "
+                f"{guessed} rows are forecasts and {profile} of {grid.n_slots} slots are a profile",
+                why="the week is not over, or the source has not yet measured it",
+                fix="ask again later, or give a file of measured values",
+            )
+    return _gathered(site, grid, fetched, now)
+
+
+def runs_of_week(site: Site, grid: TimeGrid) -> tuple[tuple[Run, ...], tuple[str, ...]]:
+    """Return the site's runs as a week sees them, and sentences about those left out.
+
+    Stages that were due before the week and are made are taken off; a run whose stages are all made is left out.
+
+    Args:
+        site: The site.
+        grid: The slots.
+
+    Raises:
+        ConfigError: Runs are overdue as the week starts (all are named), or no run has work left.
+    """
+    runs: list[Run] = []
+    told: list[str] = []
+    overdue: list[str] = []
+    for run in site.runs:
+        past = [stage for stage in run.stages if stage.deadline <= grid.start]
+        due = sum(stage.tokens for stage in past)
+        if run.tokens_done >= sum(stage.tokens for stage in run.stages):
+            told.append(f"Run {run.name!r} has made all its tokens and is left out.")
+        elif run.tokens_done < due:
+            overdue.append(f"{run.name!r} lacks {due - run.tokens_done:.3g} tokens due by {iso(past[-1].deadline)}")
+        elif run.earliest_start >= grid.end:
+            told.append(f"Run {run.name!r} may not start before {iso(run.earliest_start)} and is left out.")
+        else:
+            runs.append(
+                replace(
+                    run,
+                    stages=run.stages[len(past) :],
+                    tokens_done=run.tokens_done - due,
+                    earliest_start=max(run.earliest_start, grid.start),
+                )
+            )
+    if overdue:
+        raise ConfigError(
+            f"{site.file}: runs are overdue as the week starts on {iso(grid.start)}: {'; '.join(overdue)}",
+            fix="set tokens_done to what they have made, move their deadlines, or plan an earlier week",
+        )
+    if not runs:
+        raise ConfigError(
+            f"{site.file}: no run has work left in the week from {iso(grid.start)}", fix="add a run to the site file"
+        )
+    return tuple(runs), tuple(told)
+
+
+def _fetch(
+    site: Site, grid: TimeGrid, now: datetime, *, offline: bool, cache: ResponseCache | None
+) -> list[tuple[Series, Aligned]]:
+    fetched = []
+    flat = site.flat_price_per_kwh is not None
+    folder = Path(site.file).parent
+    groups = providers(site.sources, site.place, site.carbon.basis, folder, price_wanted=not flat)
     for provider in groups.values():
         source = open_source(provider.spec, cache=cache, offline=offline, clock=lambda: now)
         for signal in provider.signals:
             series = source.fetch(signal, provider.zone, grid.start - HISTORY, grid.end)
-            _check_meaning(site, provider, series)
-            aligned = align(series, grid, zone(site.place.timezone))
-            values[signal] = aligned.values
-            provenance.append(_provenance(FIELDS[signal], series, aligned))
-            labels += _labels(series, aligned, grid, now)
-    if flat is not None:
-        values["price"] = np.full(grid.n_slots, flat)
-        unit = f"{site.place.currency}/kWh"
+            _check_meaning(site, series)
+            fetched.append((series, align(series, grid, zone(site.place.timezone))))
+    return fetched
+
+
+def _gathered(site: Site, grid: TimeGrid, fetched: list[tuple[Series, Aligned]], now: datetime) -> Gathered:
+    values = {series.signal: aligned.values for series, aligned in fetched}
+    provenance = [_provenance(series, aligned) for series, aligned in fetched]
+    labels = [label for series, aligned in fetched for label in _labels(series, aligned, grid, now)]
+    if site.flat_price_per_kwh is not None:
+        values["price"] = np.full(grid.n_slots, site.flat_price_per_kwh)
         provenance.append(
-            Provenance("price_per_kwh", "tariff, flat", unit, "", "the site's own", None, (), _digest(values["price"]))
+            Provenance(
+                signal=FIELDS["price"],
+                source="flat price of the tariff",
+                unit=f"{site.place.currency}/kWh",
+                basis="",
+                licence="the site's own",
+                issued_at=None,
+                flags=(),
+                sha256=_digest(values["price"]),
+            )
         )
     order = list(FIELDS.values())
     return Gathered(
@@ -151,7 +251,7 @@ def gather_signals(
     )
 
 
-def _check_meaning(site: Site, provider: Provider, series: Series) -> None:
+def _check_meaning(site: Site, series: Series) -> None:
     if series.signal == "carbon" and series.basis != site.carbon.basis:
         raise ConfigError(
             f"{series.source} gives carbon intensity of basis {series.basis!r}; the site counts {site.carbon.basis!r}",
@@ -166,9 +266,9 @@ def _check_meaning(site: Site, provider: Provider, series: Series) -> None:
         )
 
 
-def _provenance(field: str, series: Series, aligned: Aligned) -> Provenance:
+def _provenance(series: Series, aligned: Aligned) -> Provenance:
     return Provenance(
-        signal=field,
+        signal=FIELDS[series.signal],
         source=series.source,
         unit=series.unit,
         basis=series.basis,

@@ -19,7 +19,8 @@ def check_blocks(draft: Draft, tz: ZoneInfo, slot_minutes: int | None) -> None:
     moments = Moments(tz)
     for placed in draft.blocks:
         _check_dates(placed, moments)
-        _check_sizes(placed)
+        if placed.sound("capacity_kw"):
+            _check_sizes(placed)
         _check_battery(placed)
         _check_cooling(placed)
         window_min = placed.table.ramp_window_min

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from planner.config import model
@@ -76,8 +77,8 @@ def pool(table: model.PoolTable, gpus: Mapping[str, GpuType], tz: ZoneInfo) -> P
 def pool_option(table: model.RunTable, where: Pool) -> PoolOption | None:
     """Return how a run performs in a pool, or None where the file gives no speed for the pool's GPU type.
 
-    Rates in the file hold at the GPU type's highest limit; a run that names its own limits has the highest of these as its
-    highest operating point.
+    Rates in the file hold at the GPU type's highest limit; the highest limit that a run names is its own highest
+    operating point.
     """
     rates = table.tokens_per_gpu_s
     rate = rates.get(where.gpu.name) if isinstance(rates, dict) else rates
@@ -119,16 +120,16 @@ def shortest_window_h(table: model.RunTable, tz: ZoneInfo) -> float:
     """Return the shortest time that one stage has, h: from the deadline before it, or from the run's earliest start."""
     edges = [] if table.earliest_start is None else [to_utc(table.earliest_start, tz)]
     edges += [to_utc(stage.deadline, tz) for stage in table.stages]
-    spans = [(b - a).total_seconds() / 3600.0 for a, b in zip(edges, edges[1:], strict=False)]
+    spans = [(b - a).total_seconds() / 3600.0 for a, b in pairwise(edges)]
     return min(spans, default=float("inf"))
 
 
 def default_on_off_grid_h(work_h: float, window_h: float, min_run_h: float, slot_h: float) -> float:
     """Return the grid of starts and stops for a run that names none.
 
-    The largest of 4, 2 and 1 h, or else the slot, of which at least three fit into the run's work at full speed and into
-    its shortest stage window, and which is no longer than its shortest spell. Coarse grids give better plans in the same
-    time.
+    The largest of 4, 2 and 1 h, or else the slot, of which at least three fit into the run's work at full speed and
+    into its shortest stage window, and which is no longer than its shortest spell. Coarse grids give better plans in
+    the same time.
 
     Args:
         work_h: Remaining work, hours of the whole gang at full speed.

@@ -13,9 +13,9 @@ from power.gpu import GpuType, OperatingPoint
 def gpu_catalogue(path: Path | None = None) -> dict[str, GpuType]:
     """Return the GPU types of the bundled table by name.
 
-    A measured sweep of power limits is scaled to each type by its highest limit. IT power per GPU is the GPU's draw plus
-    its share of the node's overhead, which is what the node draws in training beside its GPUs and is held constant
-    over the sweep.
+    A measured sweep of power limits is scaled to each type by its highest limit. IT power per GPU is the GPU's draw
+    plus its share of the node's overhead, which is what the node draws in training beside its GPUs and is held
+    constant over the sweep.
 
     Args:
         path: Another table of the same form.

@@ -31,7 +31,7 @@ def check(draft: Draft, catalogue: Mapping[str, GpuType], folder: Path) -> tuple
         Sentences about what is allowed but looks wrong.
     """
     tz = _timezone(draft)
-    slot_minutes = draft.single["horizon"].table.slot_minutes if "horizon" in draft.single else None
+    slot_minutes = _slot_minutes(draft)
     _check_week(draft, tz)
     for kind, placed in (("block", draft.blocks), ("pool", draft.pools), ("run", draft.runs)):
         _check_unique(kind, placed)
@@ -54,6 +54,11 @@ def _timezone(draft: Draft) -> ZoneInfo:
     return zone("UTC")
 
 
+def _slot_minutes(draft: Draft) -> int | None:
+    horizon = draft.single.get("horizon")
+    return horizon.table.slot_minutes if horizon is not None and horizon.sound("slot_minutes") else None
+
+
 def _check_week(draft: Draft, tz: ZoneInfo) -> None:
     horizon = draft.single.get("horizon")
     if horizon is not None and horizon.table.week is not None:
@@ -66,6 +71,8 @@ def _check_week(draft: Draft, tz: ZoneInfo) -> None:
 def _check_unique(kind: str, placed: Iterable[Placed[Any]]) -> None:
     seen: dict[str, Placed[Any]] = {}
     for one in placed:
+        if not one.sound("name"):
+            continue
         first = seen.setdefault(one.table.name, one)
         if first is not one:
             one.fault(

@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 
-
 When = Annotated[
     datetime,
     WithJsonSchema({"type": "string"}),
@@ -53,7 +52,7 @@ class SiteTable(Table):
     latitude: float = Field(ge=-90, le=90, description="degrees north")
     longitude: float = Field(ge=-180, le=180, description="degrees east")
     zone: Name = Field(description="grid zone, as the carbon and price sources name it")
-    currency: str = Field(pattern="^[A-Z]{3}$", description="ISO 4217 code of all money in this file")
+    currency: str = Field(pattern="^[A-Z]{3}$", examples=["EUR"], description="ISO 4217 code of all money in this file")
 
 
 class HorizonTable(Table):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -17,21 +18,11 @@ if TYPE_CHECKING:
     from power.gpu import GpuType
 
 
-def raw_names(draft: Draft, key: str) -> set[str]:
-    """Return the names of all tables of a kind, also of those with faults, which are told once and not again by others."""
-    entries = draft.raw.get(key, [])
-    return (
-        {e["name"] for e in entries if isinstance(e, dict) and isinstance(e.get("name"), str)}
-        if isinstance(entries, list)
-        else set()
-    )
-
-
 def check_gpus(draft: Draft, catalogue: Mapping[str, GpuType]) -> dict[str, GpuType]:
     """Note the faults of the file's own GPU types and return all sound types by name."""
     gpus = dict(catalogue)
     for name, placed in draft.gpus.items():
-        if _sound_gpu(placed):
+        if not placed.wrong and _sound_gpu(placed):
             gpus[name] = build.gpu_type(name, placed.table)
     return gpus
 
@@ -39,7 +30,7 @@ def check_gpus(draft: Draft, catalogue: Mapping[str, GpuType]) -> dict[str, GpuT
 def _sound_gpu(placed: Placed[model.GpuTable]) -> bool:
     before = len(placed.faults.found)
     points = placed.table.points
-    for i, (lower, upper) in enumerate(zip(points, points[1:], strict=False), start=1):
+    for i, (lower, upper) in enumerate(pairwise(points), start=1):
         if upper.gpu_power_limit_w <= lower.gpu_power_limit_w:
             placed.fault(
                 ("points", i, "gpu_power_limit_w"),
@@ -65,9 +56,9 @@ def _sound_gpu(placed: Placed[model.GpuTable]) -> bool:
 def check_pools(draft: Draft, gpus: Mapping[str, GpuType], tz: ZoneInfo) -> dict[str, Pool]:
     """Note the faults of each pool and return the sound pools by name."""
     moments = Moments(tz)
-    blocks = {placed.table.name: placed.table for placed in draft.blocks}
-    known_blocks = raw_names(draft, "block")
-    known_gpus = {*gpus, *draft.raw.get("gpu", {})}
+    blocks = {placed.table.name: placed for placed in draft.blocks}
+    known_blocks = draft.names("block")
+    known_gpus = {*gpus, *draft.gpu_names()}
     sound: dict[str, Pool] = {}
     for placed in draft.pools:
         before = len(placed.faults.found)
@@ -79,11 +70,11 @@ def check_pools(draft: Draft, gpus: Mapping[str, GpuType], tz: ZoneInfo) -> dict
         if pool.gpu not in known_gpus:
             placed.fault(("gpu",), f"GPU type {pool.gpu!r} is not known", did_you_mean(pool.gpu, sorted(known_gpus)))
         _check_service(placed, moments)
-        if len(placed.faults.found) > before or pool.gpu not in gpus:
+        if len(placed.faults.found) > before or pool.gpu not in gpus or not placed.sound("count", "commissioning"):
             continue
         made = build.pool(pool, gpus, tz)
-        if pool.block in blocks:
-            _check_power(placed, made, blocks[pool.block])
+        if pool.block in blocks and blocks[pool.block].sound("capacity_kw"):
+            _check_power(placed, made, blocks[pool.block].table)
         sound[pool.name] = made
     return sound
 
@@ -101,7 +92,7 @@ def _check_service(placed: Placed[model.PoolTable], moments: Moments) -> None:
         placed.fault(("in_service_from",), "stands beside commissioning, which has its own dates", "leave it out")
     moments.utc(placed, ("in_service_from",), pool.in_service_from)
     times = [moments.utc(placed, ("commissioning", i, "since"), s.since) for i, s in enumerate(pool.commissioning)]
-    for i, (earlier, later) in enumerate(zip(times, times[1:], strict=False), start=1):
+    for i, (earlier, later) in enumerate(pairwise(times), start=1):
         if earlier is not None and later is not None and later <= earlier:
             placed.fault(
                 ("commissioning", i, "since"),

@@ -11,10 +11,13 @@ from planner.bundled import data_dir
 from planner.config import model
 from planner.config.faults import did_you_mean
 from planner.errors import ConfigError
-from planner.sources.registry import SourceSpec, open_source
+from planner.sources.registry import PROVIDERS, SourceSpec, open_source
 
 GROUPS = {"carbon": ("carbon",), "price": ("price",), "weather": ("dry_bulb", "wet_bulb", "ghi")}
 """Signals that each table of [sources] gives."""
+
+GIVES = {"uk-carbon-intensity": ("carbon",), "open-meteo": ("weather",)}
+"""Groups that a provider gives, where it does not give all."""
 
 DEMO = "demo"
 
@@ -27,13 +30,18 @@ class Provider:
         spec: Its name and options.
         zone: Zone as it names it.
         currency: Currency of the site, which a demo price must have.
-        signals: Signals it is asked for.
+        group: Key of GROUPS.
     """
 
     spec: SourceSpec
     zone: str
     currency: str
-    signals: tuple[str, ...]
+    group: str
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """Signals it is asked for."""
+        return GROUPS[self.group]
 
     def check(self) -> None:
         """Refuse options that the provider does not know, and what the demo lacks.
@@ -41,9 +49,18 @@ class Provider:
         Raises:
             ConfigError: Something is wrong.
         """
+        name = self.spec.provider
+        if self.group not in GIVES.get(name, GROUPS):
+            raise ConfigError(
+                f"{name} gives {', '.join(GIVES[name])}, not {self.group}",
+                fix="name another provider: " + ", ".join(p for p in PROVIDERS if self.group in GIVES.get(p, GROUPS)),
+            )
         open_source(self.spec, offline=True)
-        if self.spec.provider == DEMO:
+        if name == DEMO:
             self._check_demo()
+        path = self.spec.options.get("path")
+        if isinstance(path, str) and not Path(path).is_file():
+            raise ConfigError(f"there is no file {path}", fix="relative paths start from the site file's folder")
 
     def _check_demo(self) -> None:
         zones = demo_currencies()
@@ -51,7 +68,7 @@ class Provider:
             raise ConfigError(
                 f"the demo has no zone {self.zone!r}", fix=f"{did_you_mean(self.zone, zones)}; or name another provider"
             )
-        if "price" in self.signals and zones[self.zone] != self.currency:
+        if self.group == "price" and zones[self.zone] != self.currency:
             raise ConfigError(
                 f"prices of {self.zone} are in {zones[self.zone]}, the site's currency is {self.currency}",
                 fix=f'set site.currency = "{zones[self.zone]}", or tariff.energy_per_kwh, or another provider',
@@ -76,7 +93,7 @@ def providers(
         price_wanted: Whether a series of prices is needed.
     """
     made: dict[str, Provider] = {}
-    for group, signals in GROUPS.items():
+    for group in GROUPS:
         table: model.ProviderTable | None = getattr(sources, group)
         if group == "price" and not price_wanted:
             continue
@@ -90,7 +107,7 @@ def providers(
             options.setdefault("latitude", place.latitude)
             options.setdefault("longitude", place.longitude)
         zone = table.zone if table is not None and table.zone is not None else place.zone
-        made[group] = Provider(SourceSpec(name, options), zone, place.currency, signals)
+        made[group] = Provider(SourceSpec(name, options), zone, place.currency, group)
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -10,7 +11,6 @@ from planner.config import build, model
 from planner.config.draft import Draft, Placed
 from planner.config.faults import did_you_mean
 from planner.config.moments import Moments
-from planner.config.pool_checks import raw_names
 
 if TYPE_CHECKING:
     from planner.week import Pool, PoolOption
@@ -30,16 +30,16 @@ def check_runs(
     if not draft.runs and not draft.raw.get("run") and "runs_csv" not in draft.raw:
         draft.faults.add(("run",), "there is no run to plan", "add a [[run]] table, or runs_csv above the first table")
     moments = Moments(tz)
-    pool_names = raw_names(draft, "pool")
-    known_gpus = {*gpus, *draft.raw.get("gpu", {})}
+    pool_names = draft.names("pool")
+    known_gpus = {*gpus, *draft.gpu_names()}
     warnings: list[str] = []
     if slot_minutes is not None and "horizon" in draft.single:
         horizon = draft.single["horizon"]
         _check_grid(horizon, horizon.table.on_off_grid_h, slot_minutes)
     for placed in draft.runs:
-        before = len(placed.faults.found)
         _check_stages(placed, moments)
         _check_spells(placed, slot_minutes)
+        before = len(placed.faults.found)
         _check_names(placed, pool_names, known_gpus)
         if len(placed.faults.found) == before:
             warnings += _check_fit(draft, placed, pools)
@@ -49,7 +49,7 @@ def check_runs(
 def _check_stages(placed: Placed[model.RunTable], moments: Moments) -> None:
     run = placed.table
     deadlines = [moments.utc(placed, ("stages", i, "deadline"), s.deadline) for i, s in enumerate(run.stages)]
-    for i, (earlier, later) in enumerate(zip(deadlines, deadlines[1:], strict=False), start=1):
+    for i, (earlier, later) in enumerate(pairwise(deadlines), start=1):
         if earlier is not None and later is not None and later <= earlier:
             placed.fault(
                 ("stages", i, "deadline"),
@@ -122,8 +122,9 @@ def _check_names(placed: Placed[model.RunTable], pool_names: Iterable[str], gpu_
 def _check_fit(draft: Draft, placed: Placed[model.RunTable], pools: Mapping[str, Pool]) -> list[str]:
     """Note what keeps the run out of its pools, and return what only hinders it."""
     run = placed.table
-    allowed = {name: pools[name] for name in (run.pools if run.pools is not None else pools) if name in pools}
-    if not allowed or len(allowed) < len(run.pools or []):
+    names = draft.names("pool") if run.pools is None else run.pools
+    allowed = {name: pools[name] for name in names if name in pools}
+    if not allowed or len(allowed) < len(set(names)):  # a pool with faults of its own: nothing can be said yet
         return []
     largest = max(allowed.values(), key=build.most_gpus)
     if build.most_gpus(largest) < run.gpus:
@@ -161,7 +162,7 @@ def _sound_limits(placed: Placed[model.RunTable], allowed: Mapping[str, Pool]) -
             if not low <= limit_w <= high:
                 placed.fault(
                     ("power_limits_w", i),
-                    f"{limit_w:g} W is outside {low:g} to {high:g} W, the limits of {pool.gpu.name} in pool {pool.name!r}",
+                    f"{limit_w:g} W is outside {low:g} to {high:g} W, the limits of {pool.gpu.name} in {pool.name!r}",
                     f"choose limits of {low:g} to {high:g} W",
                 )
                 break

@@ -1,6 +1,7 @@
 """Runs as rows of a CSV file: the columns are the keys of a [[run]] table, an empty cell is a key left out.
 
-`stages` is written `name=tokens@deadline`, several joined by ";": `pretrain=1.2e12@2024-05-16T18:00; sft=3e11@2024-05-19T12:00`.
+`stages` is written `name=tokens@deadline`, several joined by ";", such as
+`pretrain=1.2e12@2024-05-16T18:00; align=3e11@2024-05-19T12:00`.
 `pools` and `power_limits_w` are joined by ";". `tokens_per_gpu_s` is a number or `H100-SXM=945; H200-SXM=1040`.
 """
 

@@ -11,7 +11,8 @@ from planner.errors import ConfigError
 
 def check_sources(draft: Draft, folder: Path) -> None:
     """Note providers that do not know their options or the site's zone."""
-    if not {"site", "sources", "carbon", "tariff"} <= draft.single.keys():
+    needed = {"site": ("zone", "currency"), "sources": (), "carbon": ("basis",), "tariff": ("energy_per_kwh",)}
+    if not all(name in draft.single and draft.single[name].sound(*keys) for name, keys in needed.items()):
         return
     sources = draft.single["sources"]
     place, basis = draft.single["site"].table, draft.single["carbon"].table.basis
