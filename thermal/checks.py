@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from thermal.loop import LiquidLoop
     from thermal.room import RoomAir
 
+MARGIN = 1.02  # over the approach that takes an endless exchanger
 # name: (lowest, highest, unit); a value outside is refused, the ends are allowed
 LOOP_RANGES = {
     "liquid_heat_share": (0.05, 1.0, ""),
@@ -46,6 +47,15 @@ ROOM_RANGES = {
 }
 
 
+def check_kind(kind: str, loop: LiquidLoop | None) -> None:
+    """Refuse a kind that is unknown or does not fit the plant's parts (ValueError)."""
+    has_loop = {"dry_cooler": True, "room_air": False}
+    if kind not in has_loop:
+        raise ValueError(f"kind is {kind!r}; a cooling plant is one of {', '.join(has_loop)}")
+    if has_loop[kind] != (loop is not None):
+        raise ValueError(f"a {kind} plant {'needs a' if has_loop[kind] else 'has no'} loop")
+
+
 def check_rated(rated_it_kw: float) -> None:
     """Refuse a plant without a positive, finite rated IT power (ValueError)."""
     if not (math.isfinite(rated_it_kw) and rated_it_kw > 0.0):
@@ -60,6 +70,13 @@ def check_loop(loop: LiquidLoop) -> None:
             f"supply_setpoint_c is {loop.supply_setpoint_c:g} C, above supply_limit_c of {loop.supply_limit_c:g} C; "
             "lower the setpoint or raise the limit"
         )
+    # air with a smaller capacity rate than the water warms too much to bring the water this near to it
+    least_k = loop.design_heat_share * loop.loop_rise_k * (1.0 / loop.cooler_air_ratio - 1.0)
+    if loop.cooler_approach_k < MARGIN * least_k:
+        raise ValueError(
+            f"cooler_approach_k is {loop.cooler_approach_k:g} K, but air at cooler_air_ratio "
+            f"{loop.cooler_air_ratio:g} reaches no less than {least_k:.3g} K; raise the ratio or the approach"
+        )
 
 
 def check_room(room: RoomAir) -> None:
@@ -70,18 +87,23 @@ def check_room(room: RoomAir) -> None:
             f"air_supply_setpoint_c is {room.air_supply_setpoint_c:g} C, above air_supply_limit_c of "
             f"{room.air_supply_limit_c:g} C; lower the setpoint or raise the limit"
         )
-    least_itd_k = room.air_rise_k / room.room_fan_floor
+    if not isinstance(room.economiser, bool):
+        raise ValueError(f"economiser is {room.economiser!r}; write true or false")  # noqa: TRY004 - a value of a file
+    least_itd_k = room.design_heat_share * room.air_rise_k / room.room_fan_floor
     if room.economiser and room.economiser_itd_k < least_itd_k:
         raise ValueError(
-            f"economiser_itd_k is {room.economiser_itd_k:g} K, below air_rise_k / room_fan_floor = {least_itd_k:g} K; "
-            "raise it, or set economiser to false"
+            f"economiser_itd_k is {room.economiser_itd_k:g} K, below {least_itd_k:g} K, the rise of the air at the "
+            "slowest fan speed; raise it, or set economiser to false"
         )
 
 
 def _check_ranges(part: LiquidLoop | RoomAir, ranges: dict[str, tuple[float, float, str]]) -> None:
     for name, (lowest, highest, unit) in ranges.items():
         value = getattr(part, name)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise ValueError(f"{name} is {value!r}; a number{f' of {unit}' if unit else ''} is wanted")  # noqa: TRY004 - a value of a file
         if not lowest <= value <= highest:
+            suffix = f" {unit}" if unit else ""
             raise ValueError(
-                f"{name} is {value:g} {unit}".rstrip() + f"; allowed are {lowest:g} to {highest:g} {unit}".rstrip()
+                f"{name} is {value:g}{suffix}, outside {lowest:g} to {highest:g}{suffix}; give a value within them"
             )

@@ -22,7 +22,7 @@ COOLANT_KJ_PER_M3_K = 3.969 * 1009.9  # 25 % propylene glycol at 40 C (CoolProp 
 AIR_EXPONENT = 0.8  # film coefficient over air flow (LBNL Modelica Buildings library)
 WATER_EXPONENT = 0.85  # film coefficient over water flow (same)
 EVAPORATION_KJ_PER_KG = 2430.0  # latent heat of water near 30 C
-SECANT_STEPS = 9  # the curve is nearly straight in logarithms: the residual is at rounding error well before
+SECANT_STEPS = 12  # the curve is nearly straight in logarithms: the residual is at rounding error well before
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,8 @@ def approach_k(
     resistance = (1.0 - water_share) * air_flow**-AIR_EXPONENT + water_share * flow**-WATER_EXPONENT
     ua = loop.design_ua_per_k / resistance
     per_rate_k = loop.loop_rise_k * (1.0 / flow - 1.0 / (loop.cooler_air_ratio * air_flow))
-    return np.asarray(heat / (ua * exprel(ua * per_rate_k)))
+    # beyond this argument the approach is nil and the exponential near the end of the number range
+    return np.asarray(heat / (ua * exprel(np.minimum(ua * per_rate_k, 600.0))))
 
 
 def _loads(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thermal.checks import check_loop, check_rated, check_room
+from thermal.checks import check_kind, check_loop, check_rated, check_room
 from thermal.loop import LiquidLoop, air_in_c, full_fan_supply_c, held_supply_c, loop_state
 from thermal.room import RoomAir, room_state
 
@@ -35,6 +35,7 @@ class CoolingPlant:
     room: RoomAir
 
     def __post_init__(self) -> None:
+        check_kind(self.kind, self.loop)
         check_rated(self.rated_it_kw)
         check_room(self.room)
         if self.loop is not None:
