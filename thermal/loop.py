@@ -34,8 +34,8 @@ class LiquidLoop:
     Args:
         liquid_heat_share: Share of IT heat that leaves by liquid; 0.945 is Frontier's (RAPS configuration, V).
         supply_setpoint_c: Liquid temperature to the racks that the fans hold where the weather allows, deg C (K).
-        supply_limit_c: Highest liquid temperature to the racks, deg C; 45 is ASHRAE class W45 less nothing for the
-            CDU (S), so equipment of a lower class needs its own limit here.
+        supply_limit_c: Highest liquid temperature to the racks, deg C (K); ASHRAE class W45 allows facility water of
+            45 C (S), and 45 C at the rack leaves the CDU's approach as margin to it.
         loop_rise_k: Return minus supply at rated IT power without pump heat, K; 10 K is 1.5 L/min per kW (OCP, S).
         pump_flow_floor: Lowest flow as a share of design flow; 0.9 is what Frontier's day asks for (V), a loop whose
             pumps follow the load may go to 0.3 to 0.5 (K).

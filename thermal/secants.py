@@ -36,7 +36,7 @@ def fit_secants(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], segments
         x: Samples of each curve's argument, rising, shape (N, P); a row of one repeated value is a curve of one point.
         y: The curves at x, shape (N, P).
         segments: Segments per curve.
-        fine_per_coarse: Every so manieth sample is a candidate for a breakpoint; P - 1 is a multiple of it.
+        fine_per_coarse: Steps between candidates for breakpoints, counted in samples; P - 1 is a multiple of it.
 
     Returns:
         The segments, with their errors. Between samples, a curve that bends smoothly or once is allowed for.
