@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.evaluate.finding import figure
 from planner.evaluate.record import CostTerms, Violation
 from planner.timegrid import iso
 from power.carbon import carbon_kg
@@ -65,8 +66,8 @@ def check_accounts(
                 float(stated[i]),
                 float(replayed[i]),
                 unit,
-                f"run {seen.run.name} states {stated[i]:,.6g} {unit} of {kind} in its window from {iso(at)}, "
-                f"but the replay gives {replayed[i]:,.6g} {unit}",
+                f"run {seen.run.name} states {figure(stated[i])} {unit} of {kind} in its window from {iso(at)}, "
+                f"but the replay gives {figure(replayed[i])} {unit}",
             )
 
 

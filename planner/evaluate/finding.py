@@ -46,6 +46,11 @@ def instant(week: Week, time_s: float) -> datetime:
     return week.grid.start + timedelta(seconds=time_s)
 
 
+def figure(value: float) -> str:
+    """Return a number for people: thousands apart, three decimals at most."""
+    return f"{value:,.3f}".rstrip("0").rstrip(".")
+
+
 def worst(
     week: Week,
     kind: str,
@@ -90,8 +95,8 @@ def worst(
             float(value[i]),
             float(bound[i]),
             unit,
-            f"{subject} {says} {value[i]:,.3f} {unit} at {iso(at)}, "
-            f"{'less' if least else 'more'} than the {bound[i]:,.3f} {unit} allowed ({hours:,.2f} h in all)",
+            f"{subject} {says} {figure(value[i])} {unit} at {iso(at)}, "
+            f"{'less' if least else 'more'} than the {figure(bound[i])} {unit} allowed ({figure(hours)} h in all)",
         )
     ]
 
@@ -120,7 +125,7 @@ def differs(
             float(stated[i]),
             float(replayed[i]),
             unit,
-            f"{subject} states {stated[i]:,.6g} {unit} of {what} at {iso(at)}, but the replay gives "
-            f"{replayed[i]:,.6g} {unit} ({int((off > 0.0).sum())} slots differ)",
+            f"{subject} states {figure(stated[i])} {unit} of {what} at {iso(at)}, but the replay gives "
+            f"{figure(replayed[i])} {unit} ({int((off > 0.0).sum())} slots differ)",
         )
     ]

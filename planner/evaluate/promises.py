@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.evaluate.finding import instant
+from planner.evaluate.finding import figure, instant
 from planner.evaluate.record import StageResult, Violation
 from planner.evaluate.trace import saves_after
 from planner.timegrid import iso
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SECOND_H = 1.0 / 3600.0
 STATED_SHARE = 1e-6
+KEPT_SHARE = 1e-5
 SHORTFALL_SHARE = 0.01
 
 
@@ -71,9 +72,9 @@ def check_places(week: Week, seen: RunTrace) -> Iterator[Violation]:
         if len(islands) > 1:
             yield _about("island", run.name, first, " and ".join(islands), "one fabric island", "spans")
     if used and used[0].start < run.earliest_start:
-        yield _about(
-            "earliest-start", run.name, used[0].start, iso(used[0].start), iso(run.earliest_start), "starts at"
-        )
+        begins, allowed_from = iso(used[0].start), iso(run.earliest_start)
+        sentence = f"run {run.name} starts at {begins}, before its earliest start at {allowed_from}"
+        yield Violation("earliest-start", run.name, used[0].start, begins, allowed_from, "", sentence)
 
 
 def _check_limit(run: Run, option: PoolOption, window: Window) -> Iterator[Violation]:
@@ -154,12 +155,12 @@ def check_work(week: Week, seen: RunTrace) -> Iterator[Violation]:
 
 
 def stages(week: Week, seen: RunTrace, named: Sequence[NamedShortfall]) -> tuple[StageResult, ...]:
-    """Return how each promise of work went; a second of the whole gang is forgiven."""
+    """Return how each promise of work went; a second of the whole gang and 0.001 % are forgiven."""
     run = seen.run
     second = max(run.gpus * o.tokens_per_gpu_s for o in run.options)
     found = []
     for stage, deadline, due in week.due_tokens(run):
-        slack = min(due, second + STATED_SHARE * due)
+        slack = min(due, second + KEPT_SHARE * due)
         deadline_s = (deadline - week.grid.start).total_seconds()
         made = seen.tokens_by(deadline_s)
         reached_s = seen.reached_s(due - slack)
@@ -232,5 +233,5 @@ def _number(
         float(value),
         float(limit),
         unit,
-        f"run {subject} {verb} {value:,.6g} {unit}{when}, {against} {limit:,.6g} {unit}",
+        f"run {subject} {verb} {figure(value)} {unit}{when}, {against} {figure(limit)} {unit}",
     )
