@@ -68,9 +68,8 @@ def fit_envelope(
         segments: Segments per slot, from 1 to 24.
 
     Returns:
-        The envelope; in a slot with w_max_kw = 0 every segment is the constant power at zero IT power (for a loop, fans at full
-        speed against the pumps' own heat). Water is what a
-        pad takes at w_max_kw, per kWh.
+        The envelope; in a slot with w_max_kw = 0 every segment is the constant power at zero IT power (for a loop,
+        fans at full speed against the pumps' own heat). Water is what a pad takes at w_max_kw, per kWh.
 
     Raises:
         ValueError: `segments` is out of its range, or the two series differ in length.
