@@ -1,0 +1,28 @@
+"""Benchmarks that print tables: `python -m tests.bench NAME [OPTIONS]`; without a name, those without real traces."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+BENCHES = {
+    "sites": "plan the three example sites: time, certified gap, memory",
+    "start": "processor time of `gridpace --help`, and what it loads",
+    "hooks": "Governor.step() off a window boundary, and reading one run among ten thousand",
+    "weeks": "52 weeks of 2024 in GB and DE-LU: carbon and cost saved (needs the real traces; --jobs N)",
+}
+
+
+def main() -> None:
+    """Run the benchmarks named on the command line."""
+    names = [a for a in sys.argv[1:2] if not a.startswith("-")] or [n for n in BENCHES if n != "weeks"]
+    for name in names:
+        if name not in BENCHES:
+            sys.exit(
+                f"no benchmark {name!r}; there are:\n" + "\n".join(f"  {n:8} {what}" for n, what in BENCHES.items())
+            )
+        import_module(f"tests.bench.{name}").main(sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()
