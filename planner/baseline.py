@@ -3,12 +3,12 @@
 `asap`: runs are taken by priority, then in file order. Each starts at full power in the first slot in which it fits
 and runs until its work is done; where capacity, cooling or GPUs held by runs before it make a hole, it saves, waits
 and goes on, if that finishes sooner than one unbroken spell. Only a run that full power nowhere lets finish takes a
-lower operating point.
+lower operating point. Where a run still cannot finish in the horizon, all are placed again with that run first.
 
 `steady`: each run is spread evenly from its earliest start to its last deadline in the horizon, at the one power limit
 that finishes then. A run whose lowest limit is still too fast ends sooner. Where the gangs then do not all fit side by
-side, the spans of all runs are shortened by the same share until they do; where even a quarter of the spans is too
-long, steady is asap.
+side, the spans of all runs are shortened by the same share until they do; where even a tenth of the spans is too long,
+steady is asap.
 
 In both, the battery rests (where the horizon must end with more than it starts, the difference is charged in proportion
 to the power that idle GPUs leave), solar power is used as far as the load takes it, and the coarser on-off grid does
@@ -33,13 +33,14 @@ from planner.slots import spells
 from planner.spell import Spell, spell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from planner.evaluate import Evaluation
     from planner.week import PoolOption, Run, Week
 
 SAME_WORK = 1e-6
-SPREADS = (1.0, 0.75, 0.5, 0.25)
+SPREADS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+ROUNDS = 12
 
 
 @dataclass(frozen=True)
@@ -62,14 +63,19 @@ def asap(week: Week, tokens: Mapping[str, float]) -> BaselineResult:
         week: All inputs.
         tokens: Run -> tokens to make in the horizon.
     """
-    ground = Ground(week)
-    placed: dict[str, Placement] = {}
-    for run in _by_priority(week):
-        found = _soonest(ground, run, tokens.get(run.name, 0.0))
-        if found is not None:
-            ground.place(run, found)
-            placed[run.name] = found
-    return _result(week, tokens, placed, "starts as soon as it fits, at full power where that fits")
+    order, best = _by_priority(week), None
+    for _ in range(ROUNDS):
+        placed = _placed(week, order, tokens, None)
+        result = _result(week, tokens, placed, "starts as soon as it fits, at full power where that fits")
+        if best is None or _missing_share(result, tokens) < _missing_share(best, tokens):
+            best = result
+        first = [run for run in order if run.name in result.tokens_missing]
+        again = first + [run for run in order if run.name not in result.tokens_missing]
+        if again == order:
+            break
+        order = again
+    assert best is not None
+    return best
 
 
 def steady(week: Week, tokens: Mapping[str, float]) -> BaselineResult:
@@ -79,15 +85,9 @@ def steady(week: Week, tokens: Mapping[str, float]) -> BaselineResult:
         week: All inputs.
         tokens: Run -> tokens to make in the horizon.
     """
+    order = _by_priority(week)
     for spread in SPREADS:
-        ground = Ground(week)
-        placed: dict[str, Placement] = {}
-        for run in _by_priority(week):
-            asked = tokens.get(run.name, 0.0)
-            found = _evenly(ground, run, asked, spread) or _soonest(ground, run, asked)
-            if found is not None:
-                ground.place(run, found)
-                placed[run.name] = found
+        placed = _placed(week, order, tokens, spread)
         result = _result(week, tokens, placed, f"spread evenly over {spread:.0%} of its time")
         if not result.tokens_missing:
             return result
@@ -143,6 +143,25 @@ def _saved_pct(plan: float, baseline: float) -> float | None:
 
 def _by_priority(week: Week) -> list[Run]:
     return sorted(week.runs, key=lambda run: run.priority)
+
+
+def _missing_share(result: BaselineResult, tokens: Mapping[str, float]) -> float:
+    return sum(missing / tokens[run] for run, missing in result.tokens_missing.items())
+
+
+def _placed(
+    week: Week, order: Sequence[Run], tokens: Mapping[str, float], spread: float | None
+) -> dict[str, Placement]:
+    ground = Ground(week)
+    placed: dict[str, Placement] = {}
+    for run in order:
+        asked = tokens.get(run.name, 0.0)
+        evenly = None if spread is None else _evenly(ground, run, asked, spread)
+        found = evenly or _soonest(ground, run, asked)
+        if found is not None:
+            ground.place(run, found)
+            placed[run.name] = found
+    return placed
 
 
 def _soonest(ground: Ground, run: Run, tokens: float) -> Placement | None:
