@@ -110,6 +110,7 @@ class Governor:
         self._wake_s = self._poll_due_s = self._monotonic()
         self._set_busy()
         atexit.register(self.close)
+        self._begin()
 
     @classmethod
     def from_env(
@@ -225,6 +226,15 @@ class Governor:
     ) -> None:
         self.close()
 
+    def _begin(self) -> None:
+        """Take the first limit before the first step; a pause waits for a step boundary."""
+        try:
+            asked = self._ask()
+            if asked.state == "run":
+                self._carry_on(asked)
+        except Exception as error:
+            self._fault(error)
+
     def _attend(self, save: Save | None) -> None:
         """Do what the calendar asks for; returns when the next step may run, or the loop should end."""
         self._take_tokens()
@@ -289,8 +299,7 @@ class Governor:
 
     def _hold(self, asked: Directive) -> None:
         self._enter("wait" if asked.state == "off" and self._on_off == "wait" else "hold")
-        if asked.window is not None and asked.window.gpu_power_limit_w is not None:
-            self._limit(asked.window.gpu_power_limit_w)
+        self._limit(asked.window.gpu_power_limit_w if asked.window else None)
         left_s = _HOLD_SLICE_S
         if asked.until is not None:
             left_s = min(left_s, (asked.until - self._clock.wall()).total_seconds())
