@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 import requests
 from requests.adapters import HTTPAdapter
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, MaxRetryError, ReadTimeoutError
 
 from planner.errors import AuthError, DataUnavailable, RateLimited, SchemaChanged, StaleData
 from planner.sources.cache import Answer
@@ -31,6 +31,7 @@ _LOG = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _BODY_ATTEMPTS = 2  # urllib3 retries until the headers are there; a body cut short is asked for once more
 _CHUNK_BYTES = 65_536
+_TOO_LATE = "the answer did not come in time"
 _MOST_BYTES = 32 * 1024 * 1024
 
 
@@ -44,6 +45,7 @@ class Request:
         url: Address without parameters.
         params: Parameters by name; no secrets, for they are part of the cache's key.
         ttl: How long an answer counts as fresh.
+        settled_at: From when on the provider's answer no longer changes, UTC: one that came later is fresh for good.
     """
 
     source: str
@@ -51,11 +53,18 @@ class Request:
     url: str
     params: tuple[tuple[str, str], ...]
     ttl: timedelta
+    settled_at: datetime | None = None
 
     @property
     def key(self) -> str:
         """The request as one text."""
         return f"GET {self.url}?{urlencode(sorted(self.params))}"
+
+    def fresh(self, fetched_at: datetime, now: datetime) -> bool:
+        """Return whether an answer that came at `fetched_at` need not be asked for again."""
+        if self.settled_at is not None and self.settled_at <= fetched_at <= now:
+            return True
+        return timedelta(0) <= now - fetched_at < self.ttl
 
 
 @dataclass(frozen=True)
@@ -121,7 +130,7 @@ class Http:
         """
         now = self.clock()
         kept = self.cache.get(request.key) if self.cache else None
-        if kept and timedelta(0) <= now - kept.fetched_at < request.ttl:
+        if kept and request.fresh(kept.fetched_at, now):
             # One that an older gridpace kept may be unreadable to this one: then it is asked for anew.
             with suppress(DataUnavailable):
                 return Reply(read(_decode(kept, request)), kept.fetched_at, stale=False)
@@ -238,10 +247,13 @@ def _cause(failure: Exception | None, budget_s: float) -> str:
     # Texts of requests and urllib3 hold the whole URL; what went wrong is told by the class.
     if failure is None:
         return f"the budget of {budget_s:g} s is used up"
+    inner = failure.args[0] if failure.args else None
+    if isinstance(inner, MaxRetryError) and isinstance(inner.reason, ReadTimeoutError):
+        return _TOO_LATE
     for kind, text in (
         (requests.ConnectTimeout, "no connection in time"),
         (requests.exceptions.SSLError, "the secure connection failed"),
-        (requests.Timeout, "the answer did not come in time"),
+        (requests.Timeout, _TOO_LATE),
         (HTTPError, "the answer was cut short"),
         (requests.ConnectionError, "no connection, or it broke"),
     ):

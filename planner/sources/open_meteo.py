@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from planner.errors import ConfigError, DataUnavailable, SchemaChanged
-from planner.sources.http import Http, Reply, Request
-from planner.sources.rows import NoValues, add_flag, make_series, to_numbers
-from planner.sources.series import DERIVED, STALE, Series
+from planner.errors import ConfigError, SchemaChanged
+from planner.sources.http import Http, Request
+from planner.sources.rows import NoValues, make_series, to_numbers
+from planner.sources.series import DERIVED, Series
 from planner.sources.wet_bulb import pressure_pa, wet_bulb_c
-from planner.sources.windows import floor, windows
+from planner.sources.windows import Window, fetch_windows, floor, spans
 from planner.timegrid import iso
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ _DAY = timedelta(days=1)
 _WINDOW = timedelta(days=28)
 _ARCHIVE_DELAY = timedelta(days=7)  # the reanalysis comes about five days late
 _FORECAST_DAYS = 16
-_FORECAST_TTL = timedelta(hours=1)
-_ARCHIVE_TTL = timedelta(days=30)
+_TTL = timedelta(hours=1)
 _HUMIDITY = "relative_humidity_2m"
 _VARIABLES = {
     "dry_bulb": "temperature_2m",
@@ -93,49 +92,42 @@ class OpenMeteo:
         """
         if signal not in _VARIABLES:
             raise ConfigError(f"{_NAME} has no {signal}", fix=f"ask for one of {', '.join(_VARIABLES)}")
-        deadline = self.http.deadline()
         now = self.http.clock()
-        parts, fetched = [], [now]
-        for first, last, request in self._requests(signal, zone, start, end, now):
-            try:
-                reply: Reply[Series] = self.http.get(
-                    request, lambda payload: self._read(payload, signal, zone, now), deadline
-                )
-            except NoValues:
-                continue
-            rows = reply.value.rows
-            rows = rows[(rows.t_start >= max(first, start)) & (rows.t_start < min(last, end))]
-            parts.append(add_flag(rows, STALE) if reply.stale else rows)
-            fetched.append(reply.fetched_at)
-        if not any(len(rows) for rows in parts):
-            raise DataUnavailable(
+
+        def read(answer: Any) -> pd.DataFrame:
+            return self._read(answer, signal, zone, now).rows
+
+        windows = self._windows(f"{signal} of {zone}", start, end, now)
+        try:
+            rows, fetched_at = fetch_windows(self.http, windows, read, start, end)
+        except NoValues as exc:
+            raise NoValues(
                 f"{_NAME} has no {signal} of {zone} from {iso(start)} to {iso(end)}",
                 why=f"it forecasts {_FORECAST_DAYS} days ahead",
                 fix="plan a nearer week, or use another source",
-            )
-        series = self._series(signal, zone, pd.concat(parts, ignore_index=True))
-        return replace(series, fetched_at=min(fetched))
+            ) from exc
+        return replace(self._series(signal, zone, rows), fetched_at=fetched_at)
 
-    def _requests(
-        self, signal: str, zone: str, start: datetime, end: datetime, now: datetime
-    ) -> list[tuple[datetime, datetime, Request]]:
+    def _windows(self, subject: str, start: datetime, end: datetime, now: datetime) -> list[Window]:
         place = (("latitude", f"{self.latitude:.4f}"), ("longitude", f"{self.longitude:.4f}"))
         # Always GMT: "auto" gives a whole series today's offset.
         common = (*place, ("timezone", "GMT"), ("wind_speed_unit", "ms"))
-        subject = f"{signal} of {zone}"
         settled = floor(now - _ARCHIVE_DELAY, _WINDOW)
         asked = []
-        for first, last in windows(start, min(end, settled), _WINDOW):
+        for first, last in spans(start, min(end, settled), _WINDOW):
             # The day after the window is asked for too: irradiance of its last hour is stamped with the next midnight.
             days = (("start_date", f"{first:%Y-%m-%d}"), ("end_date", f"{last:%Y-%m-%d}"))
             params = (*common, *days, ("hourly", ",".join(_PAST)))
-            asked.append((first, last, Request(_NAME, subject, self.archive_url, params, _ARCHIVE_TTL)))
+            settled_at = last + _ARCHIVE_DELAY
+            request = Request(_NAME, subject, self.archive_url, params, _TTL, settled_at)
+            asked.append(Window(first, last, request))
         today = floor(now, _DAY)
         horizon = today + _FORECAST_DAYS * _DAY
         if end > settled and start < horizon:
-            days = (("past_days", str((today - settled) // _DAY)), ("forecast_days", str(_FORECAST_DAYS)))
+            # Always as many past days as the archive can leave open: the same words each day find the last good answer.
+            days = (("past_days", str((_WINDOW + _ARCHIVE_DELAY) // _DAY)), ("forecast_days", str(_FORECAST_DAYS)))
             params = (*common, *days, ("hourly", ",".join(_AHEAD)))
-            asked.append((settled, horizon, Request(_NAME, subject, self.forecast_url, params, _FORECAST_TTL)))
+            asked.append(Window(settled, horizon, Request(_NAME, subject, self.forecast_url, params, _TTL)))
         return asked
 
     def _read(self, payload: Any, signal: str, zone: str, now: datetime) -> Series:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from planner.errors import ConfigError, DataUnavailable, SchemaChanged
+from planner.errors import ConfigError, SchemaChanged
 from planner.sources.http import Http, Request
-from planner.sources.rows import NoValues, add_flag, make_series
-from planner.sources.series import STALE, Series
-from planner.sources.windows import windows
+from planner.sources.rows import NoValues, make_series
+from planner.sources.series import Series
+from planner.sources.windows import Window, fetch_windows, spans
 from planner.timegrid import iso
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ _NAME = "UK Carbon Intensity"
 _WINDOW = timedelta(days=7)  # the provider allows 14 days
 _SETTLED = timedelta(days=2)  # after this the measured values no longer change
 _TTL = timedelta(minutes=30)
-_SETTLED_TTL = timedelta(days=30)
 _TIME = "%Y-%m-%dT%H:%MZ"
 _ZONE = re.compile(r"GB(?:-(1[0-7]|[1-9]))?")
 
@@ -70,38 +69,27 @@ class UkCarbonIntensity:
             raise ConfigError(
                 f"{_NAME} has no {signal} of {zone}", fix="ask for carbon of GB, or of GB-1 to GB-17 for a region"
             )
-        deadline = self.http.deadline()
         now = self.http.clock()
-        parts, fetched = [], [now]
-        for first, last in windows(start, min(end, now + HORIZON), _WINDOW):
-            request = Request(
-                _NAME,
-                f"carbon of {zone}",
-                f"{self.base_url}{self._path(match[1], first, last)}",
-                (),
-                _SETTLED_TTL if last < now - _SETTLED else _TTL,
+        windows = [
+            Window(first, last, self._request(zone, match[1], first, last))
+            for first, last in spans(start, min(end, now + HORIZON), _WINDOW)
+        ]
+        try:
+            rows, fetched_at = fetch_windows(
+                self.http, windows, lambda answer: self._read(answer, zone).rows, start, end
             )
-            try:
-                reply = self.http.get(request, lambda payload: self._read(payload, zone), deadline)
-            except NoValues:
-                continue
-            rows = reply.value.rows
-            rows = rows[(rows.t_start >= max(first, start)) & (rows.t_start < min(last, end))]
-            parts.append(add_flag(rows, STALE) if reply.stale else rows)
-            fetched.append(reply.fetched_at)
-        if not any(len(rows) for rows in parts):
-            raise DataUnavailable(
+        except NoValues as exc:
+            raise NoValues(
                 f"{_NAME} has no carbon of {zone} from {iso(start)} to {iso(end)}",
                 why=f"it forecasts {HORIZON / timedelta(hours=1):.0f} h ahead" if end > now + HORIZON else "",
                 fix="plan a week that has begun or begins soon, or use another source",
-            )
-        series = _series(zone, pd.concat(parts, ignore_index=True))
-        return replace(series, fetched_at=min(fetched))
+            ) from exc
+        return replace(_series(zone, rows), fetched_at=fetched_at)
 
-    @staticmethod
-    def _path(region: str | None, first: datetime, last: datetime) -> str:
+    def _request(self, zone: str, region: str | None, first: datetime, last: datetime) -> Request:
         span = f"{first.strftime(_TIME)}/{last.strftime(_TIME)}"
-        return f"/intensity/{span}" if region is None else f"/regional/intensity/{span}/regionid/{region}"
+        path = f"/intensity/{span}" if region is None else f"/regional/intensity/{span}/regionid/{region}"
+        return Request(_NAME, f"carbon of {zone}", f"{self.base_url}{path}", (), _TTL, settled_at=last + _SETTLED)
 
     @staticmethod
     def _read(payload: Any, zone: str) -> Series:

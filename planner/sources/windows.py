@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+import logging
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from planner.errors import AuthError, DataUnavailable, SchemaChanged, StaleData
+from planner.sources.rows import NoValues, add_flag
+from planner.sources.series import STALE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from planner.sources.http import Http, Request
+
+_LOG = logging.getLogger(__name__)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of a span and how its provider is asked for it.
+
+    Args:
+        first: Start, UTC.
+        last: End, UTC.
+        request: What is asked.
+    """
+
+    first: datetime
+    last: datetime
+    request: Request
 
 
 def floor(t: datetime, step: timedelta) -> datetime:
@@ -16,9 +42,54 @@ def floor(t: datetime, step: timedelta) -> datetime:
     return t - (t - _EPOCH) % step
 
 
-def windows(start: datetime, end: datetime, step: timedelta) -> Iterator[tuple[datetime, datetime]]:
-    """Yield the whole windows of length `step` that cover [start, end)."""
+def spans(start: datetime, end: datetime, step: timedelta) -> Iterator[tuple[datetime, datetime]]:
+    """Yield the whole spans of length `step` that cover [start, end)."""
     at = floor(start, step)
     while at < end:
         yield at, at + step
         at += step
+
+
+def fetch_windows(
+    http: Http, windows: Iterable[Window], read: Callable[[Any], pd.DataFrame], start: datetime, end: datetime
+) -> tuple[pd.DataFrame, datetime]:
+    """Return the rows of all windows that start in [start, end), and when the oldest of the answers came, UTC.
+
+    A window for which the provider has nothing is a gap. So is one that cannot be had while an earlier one is served
+    stale: the network is known to fail then, and what is kept is worth more than nothing.
+
+    Args:
+        http: How the network is used; one budget holds for all windows.
+        windows: Parts of the span, by time.
+        read: Rows of a decoded answer.
+        start: Start of the span, UTC.
+        end: End of the span, UTC.
+
+    Raises:
+        NoValues: No window has a row.
+        DataUnavailable: A window cannot be had (see `Http.get` for its kinds).
+    """
+    deadline = http.deadline()
+    parts: list[pd.DataFrame] = []
+    fetched: list[datetime] = []
+    stale = False
+    for window in windows:
+        try:
+            reply = http.get(window.request, read, deadline)
+        except NoValues:
+            continue
+        except (AuthError, SchemaChanged, StaleData):
+            raise
+        except DataUnavailable as exc:
+            if not stale:
+                raise
+            _LOG.warning("%s from %s on is left out: %s", window.request.subject, window.first, exc.what)
+            continue
+        stale = stale or reply.stale
+        rows = reply.value
+        rows = rows[(rows.t_start >= max(window.first, start)) & (rows.t_start < min(window.last, end))]
+        parts.append(add_flag(rows, STALE) if reply.stale else rows)
+        fetched.append(reply.fetched_at)
+    if not any(len(rows) for rows in parts):
+        raise NoValues(f"no window from {start} to {end} has a row")
+    return pd.concat(parts, ignore_index=True), min(fetched)
