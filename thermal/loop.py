@@ -46,7 +46,7 @@ class LiquidLoop:
         cooler_approach_k: Facility supply minus outdoor air at design heat and full fans, K (K).
         cooler_air_ratio: Capacity rate of the air over that of the water at design (K).
         cooler_water_resistance_share: Water film's share of the thermal resistance at design (K).
-        cooler_fan_kw_per_mw: Fan power at full speed, kW per MW of IT heat; 25 to 50 (LBNL, V / K).
+        cooler_fan_w_per_kw: Fan power at full speed, W per kW of IT heat; 25 to 50 (LBNL, V / K).
         natural_draught_share: Air flow with fans off, share of full flow; 0.10 to 0.125 (LBNL, V / K).
         pad_effectiveness: Adiabatic pad's approach to the wet bulb, 0 (no pad) to 1; 0.75 is usual (K).
         pad_from_c: Dry bulb from which the pad is wetted, deg C (K).
@@ -66,7 +66,7 @@ class LiquidLoop:
     cooler_approach_k: float = 6.0
     cooler_air_ratio: float = 1.15
     cooler_water_resistance_share: float = 1.0 / 3.0
-    cooler_fan_kw_per_mw: float = 35.0
+    cooler_fan_w_per_kw: float = 35.0
     natural_draught_share: float = 0.10
     pad_effectiveness: float = 0.0
     pad_from_c: float = 25.0
@@ -251,7 +251,7 @@ def loop_state(
     held_c = held_supply_c(loop, air_c)
     air_flow = _air_flow(loop, heat, flow, held_c - cdu_k - air_c)
     natural = loop.natural_draught_share
-    full_fan = loop.cooler_fan_kw_per_mw / 1000.0 * (1.0 + loop.pad_fan_share * (loop.pad_effectiveness > 0.0))
+    full_fan = loop.cooler_fan_w_per_kw / 1000.0 * (1.0 + loop.pad_fan_share * (loop.pad_effectiveness > 0.0))
     fan = full_fan * air_flow * (air_flow**2 - natural**2) / (1.0 - natural**2)
     supply_c = np.maximum(held_c, full_fan_supply_c(loop, load, air_c))
     air_rate_per_k = air_flow * loop.cooler_air_ratio / loop.loop_rise_k

@@ -32,9 +32,9 @@ class RoomAir:
         air_supply_limit_c: Highest air temperature to the racks, deg C; 27 is the upper end of the range that ASHRAE
             TC 9.9 recommends (S).
         air_rise_k: Return minus supply air at rated IT power without fan heat, K (K).
-        room_fan_kw_per_mw: Room fans at full speed, kW per MW of IT heat; 25 to 50 (K).
+        room_fan_w_per_kw: Room fans at full speed, W per kW of IT heat; 25 to 50 (K).
         room_fan_floor: Lowest fan speed and air flow, share of full (K).
-        outdoor_fan_kw_per_mw: Condenser and economiser fans at rated heat, kW per MW of IT heat (K).
+        outdoor_fan_w_per_kw: Condenser and economiser fans at rated heat, W per kW of IT heat (K).
         carnot_share: Compressor efficiency over that of Carnot between evaporating and condensing temperature (K).
         evaporator_approach_k: Supply air minus evaporating temperature, K (K).
         condenser_approach_k: Condensing temperature minus outdoor air, K (K).
@@ -48,9 +48,9 @@ class RoomAir:
     air_supply_setpoint_c: float = 24.0
     air_supply_limit_c: float = 27.0
     air_rise_k: float = 12.0
-    room_fan_kw_per_mw: float = 40.0
+    room_fan_w_per_kw: float = 40.0
     room_fan_floor: float = 0.5
-    outdoor_fan_kw_per_mw: float = 20.0
+    outdoor_fan_w_per_kw: float = 20.0
     carnot_share: float = 0.45
     evaporator_approach_k: float = 10.0
     condenser_approach_k: float = 12.0
@@ -62,7 +62,7 @@ class RoomAir:
     @property
     def design_heat_share(self) -> float:
         """Heat of racks and room fans at full load over rated air heat."""
-        return 1.0 + self.room_fan_kw_per_mw / 1000.0
+        return 1.0 + self.room_fan_w_per_kw / 1000.0
 
 
 class RoomState(NamedTuple):
@@ -110,7 +110,7 @@ def room_state(room: RoomAir, load: npt.NDArray[np.float64], dry_bulb_c: npt.NDA
         Powers per kW of rated air heat and temperatures, each of shape (...).
     """
     flow = np.maximum(load, room.room_fan_floor)
-    room_fan = room.room_fan_kw_per_mw / 1000.0 * flow**3
+    room_fan = room.room_fan_w_per_kw / 1000.0 * flow**3
     heat = load + room_fan
     return_c = room.air_supply_setpoint_c + heat * room.air_rise_k / flow
     open_ = room.economiser & (dry_bulb_c < room.air_supply_setpoint_c)
@@ -126,7 +126,7 @@ def room_state(room: RoomAir, load: npt.NDArray[np.float64], dry_bulb_c: npt.NDA
     compressor = moved / cop(room, dry_bulb_c) * (LINEAR_PART_LOAD + (1.0 - LINEAR_PART_LOAD) * part)
     return RoomState(
         room_fan=room_fan,
-        outdoor_fan=room.outdoor_fan_kw_per_mw / 1000.0 * (heat / room.design_heat_share) ** 3,
+        outdoor_fan=room.outdoor_fan_w_per_kw / 1000.0 * (heat / room.design_heat_share) ** 3,
         compressor=compressor,
         heat=heat + compressor,
         supply_c=room.air_supply_setpoint_c + np.maximum(part - 1.0, 0.0) / CAPACITY_GAIN_PER_SUPPLY_K,

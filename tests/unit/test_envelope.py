@@ -128,7 +128,7 @@ def test_a_floor_that_makes_the_curve_bend_down_is_told_not_hidden():
         pump_head_kpa=50.0,
         pump_flow_floor=0.3,
         cooler_water_resistance_share=0.7,
-        cooler_fan_kw_per_mw=160.0,
+        cooler_fan_w_per_kw=160.0,
         cooler_approach_k=20.0,
         cdu_approach_k=7.0,
     )

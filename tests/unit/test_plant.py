@@ -32,7 +32,7 @@ def test_pump_power_by_hand():
 
 
 def test_full_fans_by_hand():
-    # 18.9 MW at 35 kW/MW, 1.1 MW of air at 40 (room) and 20 (outdoors) kW/MW
+    # 18.9 MW at 35 W/kW, 1.1 MW of air at 40 (room) and 20 (outdoors) W/kW
     state = cooling(dry_cooler(RATED_KW), RATED_KW, 35.0, 25.0)
     assert state.fan_kw == pytest.approx(661.5 + 44.0 + 22.0)
     assert state.room_fan_kw == pytest.approx(44.0)
