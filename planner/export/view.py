@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from planner.evaluate import Evaluation
 from planner.export import wording
 from planner.timegrid import iso, week_name
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from planner.evaluate import Evaluation, RunResult, StageResult
+    from planner.evaluate import RunResult, StageResult
     from planner.outcome import Counterfactual, Outcome
 
 TOLD = {
@@ -200,7 +201,8 @@ def compare_rows(outcome: Outcome) -> tuple[CompareRow, ...]:
     )
 
 
-_TELLERS = {
+_Money = Callable[[float], str]
+_TELLERS: dict[str, Callable[[Evaluation, _Money], str]] = {
     "carbon": lambda found, _: wording.carbon(found.carbon_kg),
     "cost": lambda found, money: money(found.cost),
     "energy_cost": lambda found, money: money(found.terms.energy),

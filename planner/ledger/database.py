@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sqlalchemy import create_engine, event, select
+from sqlalchemy import create_engine, event, func, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
@@ -81,6 +82,18 @@ class Ledger:
         """Let the file go."""
         self._engine.dispose()
 
+    @contextmanager
+    def _transaction(self) -> Iterator[Session]:
+        try:
+            with Session(self._engine) as session, session.begin():
+                yield session
+        except DatabaseError as error:
+            raise ExportError(
+                f"the ledger {self._path} cannot be written: {error.orig}",
+                why="nothing of this transaction was kept",
+                fix="free space, or let the other program that writes it finish",
+            ) from error
+
     def record_plan(self, calendar: Calendar, runs: Sequence[RunCalendar], kg_per_it_kwh: Sequence[float]) -> bool:
         """Enter a published plan.
 
@@ -91,10 +104,13 @@ class Ledger:
 
         Returns:
             Whether the plan was new; one that is there already is left as it is.
+
+        Raises:
+            ExportError: The disk refused; nothing of the plan was entered.
         """
         slot = timedelta(minutes=calendar.slot_minutes)
         name = calendar.calendar_id
-        with Session(self._engine) as session, session.begin():
+        with self._transaction() as session:
             if session.get(IssuedPlan, name) is not None:
                 return False
             session.add(
@@ -146,7 +162,7 @@ class Ledger:
         added = repeated = 0
         faults: list[str] = []
         try:
-            with Session(self._engine) as session, session.begin():
+            with self._transaction() as session:
                 for found in read_records(path):
                     if isinstance(found, CalendarError):
                         faults.append(str(found))
@@ -161,6 +177,11 @@ class Ledger:
                 f"telemetry {path} cannot be read ({error.strerror or error})", fix="name a .jsonl file or its folder"
             ) from error
         return Intake(added, repeated, tuple(faults))
+
+    def reported_until(self, calendar_id: str) -> datetime | None:
+        """Return the last instant that telemetry under a plan reports, UTC, or None if there is none."""
+        with Session(self._engine) as session:
+            return session.scalar(select(func.max(Telemetry.t_end)).where(Telemetry.calendar_id == calendar_id))
 
     def accounts(self, calendar_id: str, until: datetime) -> tuple[RunAccount, ...]:
         """Lay a plan beside what telemetry reports of it, for each run in order of name.

@@ -1,0 +1,385 @@
+"""The command line: thin commands; what is heavy is imported inside them, so that --help stays light.
+
+Results go to standard output, progress and notes to standard error. Exit codes: 0 done, 1 internal or disk, 2 usage or
+config, 3 infeasible or broken promises, 4 data unavailable, 5 not permitted, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from planner.errors import ConfigError, GridpaceError
+from planner.terminal import clean_stdout, note, stage
+
+if TYPE_CHECKING:
+    from planner.config import Site
+    from planner.week import Week
+    from trainer_hooks.contract import Calendar
+
+BROKEN_PROMISES = 3
+INTERRUPTED = 130
+
+SITE = click.Path(path_type=Path)
+SITE_OPTION = click.option("--site", type=SITE, required=True, help="Site file that the calendar was made from.")
+OFFLINE = click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="gridpace", prog_name="gridpace")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+def cli() -> None:
+    """Plan when, where and how hard AI training runs, so that a week fits the grid, the site and its cooling."""
+
+
+@cli.command("plan", short_help="Plan a week and publish its run calendar.")
+@click.argument("site", type=SITE)
+@click.option("--week", metavar="YYYY-Www", help="ISO week, such as 2024-W20; the site file's, or the coming one.")
+@click.option("--out", type=SITE, help="Folder to write into. [default: out/<site>/<ISO week>]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@click.option(
+    "--issued-at", metavar="TIME", help="Instant at which the plan counts as made, with offset. [default: now]"
+)
+@click.option("--time-limit", metavar="S", type=float, help="Longest planning time, s. [default: the site file's]")
+@click.option("--gap", metavar="SHARE", type=float, help="Certified gap to stop at. [default: the site file's]")
+@OFFLINE
+def plan_command(
+    site: Path,
+    week: str | None,
+    out: Path | None,
+    as_json: bool,
+    issued_at: str | None,
+    time_limit: float | None,
+    gap: float | None,
+    offline: bool,
+) -> None:
+    """Plan a week of the site and publish its run calendar."""
+    with _json_errors(as_json), clean_stdout():
+        with stage("reading the site and its series"):
+            made_from, gathered = _gather(site, week=week, issued_at=_instant(issued_at), offline=offline)
+        from planner.folders import folder_name
+        from planner.optimize import PlanOptions
+        from planner.pipeline import plan_week, write_outcome
+        from planner.summary import closing_lines
+        from planner.timegrid import week_name
+
+        options = PlanOptions(
+            gap_target=made_from.plan.gap_target if gap is None else gap,
+            time_limit_s=made_from.plan.time_limit_s if time_limit is None else time_limit,
+        )
+        for label in gathered.labels:
+            note(f"note: {label}")
+        outcome, found = plan_week(gathered, options, stage)
+        name = week_name(gathered.grid.start, gathered.tz)
+        folder = out or Path("out") / folder_name(gathered.site) / name
+        with stage("writing"):
+            told = write_outcome(folder, outcome, found)
+        for short in outcome.calendar.shortfalls:
+            note(f"not kept: {short.sentence}")
+        if found.status != "optimal":
+            note(f"note: the planning time ran out at a certified gap of {100 * found.mip_gap:.2f} %.")
+    if as_json:
+        _print_json(told)
+    else:
+        for line in closing_lines(outcome, told["files"]):
+            click.echo(line)
+
+
+@cli.command("report", short_help="Make the report of a published calendar again.")
+@click.argument("calendar", type=SITE)
+@SITE_OPTION
+@click.option("--telemetry", type=SITE, help="Telemetry file or folder: take it in, and show it beside the plan.")
+@OFFLINE
+def report_command(calendar: Path, site: Path, telemetry: Path | None, offline: bool) -> None:
+    """Make the HTML report of a published calendar again.
+
+    CALENDAR is an output folder of `gridpace plan`, or a calendar's own folder.
+    """
+    from planner.export.files import write_files
+    from planner.export.report import report_html
+    from planner.folders import LEDGER, REPORT, read_published
+    from planner.pipeline import judged, with_telemetry
+
+    header, runs, home = read_published(calendar)
+    week = _week_of(header, site, offline=offline)
+    with stage("judging"):
+        outcome = judged(week, header, runs)
+    if telemetry is not None:
+        outcome, intake = with_telemetry(outcome, home / LEDGER, telemetry)
+        note(f"telemetry: {intake.added} new records, {intake.repeated} known, {len(intake.faults)} lines refused")
+        for fault in intake.faults:
+            note(f"note: {fault}")
+    with stage("writing"):
+        write_files({home / REPORT: report_html(outcome)})
+    click.echo(home / REPORT)
+
+
+@cli.group("export")
+def export_group() -> None:
+    """Write a published calendar for other programs."""
+
+
+@export_group.command("ics")
+@click.argument("calendar", type=SITE)
+@click.option("--out", type=SITE, default=Path("calendar.ics"), show_default=True, help="File; - prints it.")
+def ics_command(calendar: Path, out: Path) -> None:
+    """Write the spells of all runs as an iCalendar file."""
+    from planner.export.ics import calendar_ics
+    from planner.folders import read_published
+
+    header, runs, _ = read_published(calendar)
+    _write_or_print(out, calendar_ics(header, runs))
+
+
+@export_group.command("csv")
+@click.argument("calendar", type=SITE)
+@click.option(
+    "--table",
+    type=click.Choice(("windows", "slots")),
+    default="windows",
+    show_default=True,
+    help="One row per window of a run, or per block and slot.",
+)
+@click.option("--out", type=SITE, default=Path("plan.csv"), show_default=True, help="File; - prints it.")
+def csv_command(calendar: Path, table: str, out: Path) -> None:
+    """Write the plan as a table."""
+    from planner.export.csv_files import slots_csv, windows_csv
+    from planner.folders import read_published
+
+    header, runs, _ = read_published(calendar)
+    _write_or_print(out, windows_csv(header, runs) if table == "windows" else slots_csv(header))
+
+
+@cli.command("check", short_help="Have the independent judge replay a calendar.")
+@click.argument("calendar", type=SITE)
+@SITE_OPTION
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@OFFLINE
+def check_command(calendar: Path, site: Path, as_json: bool, offline: bool) -> None:
+    """Have the independent judge replay a calendar, and print its verdict.
+
+    Exits with 3 where a promise is broken. Work that the calendar itself names as not kept breaks none.
+    """
+    with _json_errors(as_json), clean_stdout():
+        from planner.evaluate import evaluate
+        from planner.folders import read_published
+
+        header, runs, _ = read_published(calendar)
+        week = _week_of(header, site, offline=offline)
+        found = evaluate(header, runs, week)
+    if as_json:
+        _print_json(
+            {
+                "calendar_id": header.calendar_id,
+                "clean": found.clean,
+                "violations": [
+                    {"kind": v.kind, "subject": v.subject, "sentence": v.sentence} for v in found.violations
+                ],
+                "shortfalls": [short.sentence for short in header.shortfalls],
+            }
+        )
+    else:
+        for violation in found.violations:
+            click.echo(f"{violation.kind}: {violation.sentence}")
+        for short in header.shortfalls:
+            click.echo(f"announced: {short.sentence}")
+        kept = found.deadlines - found.deadlines_missed
+        verdict = "clean" if found.clean else f"{len(found.violations)} broken"
+        click.echo(f"{header.calendar_id}: {verdict}; {len(runs)} runs, {kept} of {found.deadlines} deadlines kept")
+    if not found.clean:
+        raise click.exceptions.Exit(BROKEN_PROMISES)
+
+
+@cli.command("init", short_help="Write a small site file to start from.")
+@click.argument("folder", type=SITE, default=Path())
+def init_command(folder: Path) -> None:
+    """Write a small site file to start from, with its schema beside it."""
+    from planner.config import starter_files
+    from planner.export.files import write_files
+
+    files = {folder / name: text.encode() for name, text in starter_files().items()}
+    for file in files:
+        if file.exists():
+            raise ConfigError(f"{file} is there already", why="init never overwrites", fix="name another folder")
+    write_files(files)
+    for file in files:
+        click.echo(file)
+
+
+@cli.command("doctor")
+def doctor_command() -> None:
+    """Look at what gridpace needs of this machine."""
+    from planner.doctor import findings
+
+    found = findings(Path("out"))
+    for finding in found:
+        sign = "ok" if finding.good else "FAULT" if finding.needed else "note"
+        click.echo(f"{sign:<6}{finding.name:<15}{finding.told}")
+    if not all(finding.good for finding in found if finding.needed):
+        raise click.exceptions.Exit(1)
+
+
+@cli.command("demo", short_help="Plan a made-up week and follow it with simulated training.")
+@click.option("--out", type=SITE, default=Path("out/demo"), show_default=True, help="Folder to write into.")
+def demo_command(out: Path) -> None:
+    """Plan a made-up week, follow it with simulated training, and lay one beside the other."""
+    from rich.console import Console
+
+    from planner.demo import FOLLOWED_H, demo, demo_table
+
+    with clean_stdout():
+        done = demo(out, stage)
+    for label in done.outcome.week.labels:
+        note(f"note: {label}")
+    click.echo(f"The first {FOLLOWED_H:.0f} h of the week, as planned and as the simulated training reports them:")
+    Console().print(demo_table(done))
+    for name in ("report", "calendar", "ledger"):
+        click.echo(f"{name:<9}{done.files[name]}")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code."""
+    # A terminal that cannot show a sign gets a question mark, never a traceback.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command.
+
+    Args:
+        arguments: As typed after `gridpace`.
+
+    Returns:
+        The exit code.
+    """
+    try:
+        code = cli.main(args=list(arguments), prog_name="gridpace", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        note("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has left; the interpreter must not try to flush to it once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except GridpaceError as error:
+        _tell(error, arguments)
+        return error.exit_code
+    except Exception as error:  # noqa: BLE001 - the last resort: one line instead of a traceback
+        note(f"error: internal: {type(error).__name__}: {error} (gridpace --debug ... shows where)")
+        _trace(arguments)
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+def _tell(error: GridpaceError, arguments: Sequence[str]) -> None:
+    note(f"error: {error}")
+    for conflict in getattr(error, "conflicts", ()):
+        note(f"clashes: {conflict}")
+    _trace(arguments)
+
+
+def _trace(arguments: Sequence[str]) -> None:
+    if "--debug" in arguments:
+        traceback.print_exc()
+
+
+@contextmanager
+def _json_errors(as_json: bool) -> Iterator[None]:
+    """Where one JSON object is promised, a failure prints one too, so that a script can always read it."""
+    try:
+        yield
+    except GridpaceError as error:
+        if as_json:
+            _print_json(
+                {
+                    "error": {
+                        "kind": type(error).__name__,
+                        "what": error.what,
+                        "why": error.why,
+                        "fix": error.fix,
+                        "conflicts": list(getattr(error, "conflicts", ())),
+                        "exit_code": error.exit_code,
+                    }
+                }
+            )
+        raise
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    click.echo(json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False))
+
+
+def _instant(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        instant = None
+    if instant is None or instant.tzinfo is None:
+        raise ConfigError(f"--issued-at {text!r} is no instant", fix="write it with its offset: 2024-05-12T18:00:00Z")
+    return instant.astimezone(UTC)
+
+
+def _gather(site: Path, *, week: str | None, issued_at: datetime | None, offline: bool) -> tuple[Site, Week]:
+    from planner.config import load_site
+    from planner.gather import gather
+    from planner.sources.cache import ResponseCache, default_folder
+
+    made_from = load_site(site)
+    gathered = gather(
+        made_from,
+        week=week,
+        now=datetime.now(UTC),
+        issued_at=issued_at,
+        offline=offline,
+        cache=ResponseCache(default_folder()),
+    )
+    return made_from, gathered
+
+
+def _week_of(header: Calendar, site: Path, *, offline: bool) -> Week:
+    """Return the week that a calendar was made from, with a label where site or series have changed since."""
+    from dataclasses import replace
+
+    from planner.timegrid import week_name, zone
+
+    name = week_name(header.valid_from, zone(header.timezone))
+    _, week = _gather(site, week=name, issued_at=header.issued_at, offline=offline)
+    if header.inputs.get("week", {}).get("sha256") == week.sha256:
+        return week
+    label = (
+        f"The inputs are no longer those of calendar {header.calendar_id}: the site file or its series have changed."
+    )
+    note(f"note: {label}")
+    return replace(week, labels=(*week.labels, label))
+
+
+def _write_or_print(out: Path, content: bytes) -> None:
+    from planner.export.files import write_files
+
+    if str(out) == "-":
+        sys.stdout.buffer.write(content)
+        return
+    write_files({out: content})
+    click.echo(out)
+
+
+if __name__ == "__main__":
+    main()

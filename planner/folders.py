@@ -1,0 +1,50 @@
+"""How the files of a planned week are named and found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from planner.errors import ConfigError
+from trainer_hooks.calendar import CalendarError, read_runs
+
+if TYPE_CHECKING:
+    from trainer_hooks.contract import Calendar, RunCalendar
+
+CALENDARS = "calendars"
+REPORT = "report.html"
+LEDGER = "ledger.sqlite"
+
+_NOT_IN_NAMES = '/\\:*?"<>|%'
+
+
+def folder_name(site: str) -> str:
+    """Return a site's name as one folder's name: signs that no folder may carry are percent-encoded."""
+    safe = "".join(quote(sign, safe="") if sign in _NOT_IN_NAMES or not sign.isprintable() else sign for sign in site)
+    return f"%2E{safe[1:]}" if safe.startswith(".") else safe
+
+
+def read_published(path: Path) -> tuple[Calendar, tuple[RunCalendar, ...], Path]:
+    """Read a published calendar from wherever in its folders the reader points.
+
+    Args:
+        path: Output folder of a week, its folder of calendars, a calendar's own folder, or a calendar.json.
+
+    Returns:
+        The header, the windows of every run, and the folder in which the calendar's report and ledger stand.
+
+    Raises:
+        ConfigError: There is no calendar, or it is damaged.
+    """
+    inside = path / CALENDARS
+    root = inside if inside.is_dir() else path
+    try:
+        header, runs = read_runs(root)
+    except CalendarError as error:
+        raise ConfigError(f"{error.what}: {error.why}", fix=error.fix) from error
+    if root != path:
+        return header, runs, path
+    above = [folder.parent for folder in (root.absolute(), *root.absolute().parents) if folder.name == CALENDARS]
+    alone = root if root.is_dir() else root.parent
+    return header, runs, above[0] if above else alone

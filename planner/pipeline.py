@@ -1,0 +1,152 @@
+"""From a gathered week to what is published: plan, judge, compare, write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.baseline import counterfactuals
+from planner.evaluate import evaluate
+from planner.export.csv_files import slots_csv, windows_csv
+from planner.export.files import staged_files
+from planner.export.ics import calendar_ics
+from planner.export.report import report_html
+from planner.folders import CALENDARS, LEDGER, REPORT
+from planner.ledger import Intake, Ledger
+from planner.optimize import PlanOptions, plan
+from planner.outcome import Outcome
+from planner.publish import publish, to_calendar
+from planner.summary import summary
+
+if TYPE_CHECKING:
+    from planner.evaluate import Evaluation
+    from planner.schedule import Plan
+    from planner.week import Week
+    from trainer_hooks.contract import Calendar, RunCalendar
+
+Stage = Callable[[str], AbstractContextManager[None]]
+
+
+def plan_week(week: Week, options: PlanOptions, stage: Stage) -> tuple[Outcome, Plan]:
+    """Plan a week and have it judged.
+
+    Args:
+        week: All inputs.
+        options: Gap target and time limit.
+        stage: Told what is being done.
+
+    Returns:
+        The week with its calendar and the judge's figures, and what the program says about the plan's quality.
+
+    Raises:
+        Infeasible: Physics leaves no plan.
+    """
+    with stage("planning"):
+        found = plan(week, options)
+    with stage("judging, and working out the week without a plan"):
+        calendar, runs = to_calendar(
+            week,
+            found.schedule,
+            status=found.status,
+            certified_gap=found.mip_gap,
+            shortfalls=found.shortfalls,
+            options={"gap_target": options.gap_target},
+        )
+        return judged(week, calendar, runs), found
+
+
+def judged(week: Week, calendar: Calendar, runs: Sequence[RunCalendar]) -> Outcome:
+    """Have a calendar judged on the week's own signals, and work out the same work without a plan.
+
+    Args:
+        week: The inputs the calendar was made from.
+        calendar: The header.
+        runs: The windows of every run.
+    """
+    found = evaluate(calendar, runs, week)
+    return Outcome(week, calendar, runs, found, counterfactuals(week, found))
+
+
+def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]:
+    """Publish a planned week: calendar, report, calendar file, tables, summary, ledger; whole or not at all.
+
+    Args:
+        folder: Folder of the week; made if absent.
+        outcome: The week, its calendar and the judge's figures.
+        found: What the program says about the plan's quality.
+
+    Returns:
+        The summary, with what was written.
+
+    Raises:
+        ExportError: The disk refused; nothing half-written remains and the calendar in force is unchanged.
+    """
+    calendar = outcome.calendar
+    paths = {
+        "calendar": folder / CALENDARS / calendar.calendar_id,
+        "report": folder / REPORT,
+        "ics": folder / "calendar.ics",
+        "windows_csv": folder / "plan.csv",
+        "slots_csv": folder / "blocks.csv",
+        "summary": folder / "plan.json",
+        "ledger": folder / LEDGER,
+    }
+    told = summary(outcome, found, {name: str(path) for name, path in paths.items()})
+    contents = {
+        paths["report"]: report_html(outcome),
+        paths["ics"]: calendar_ics(calendar, outcome.runs),
+        paths["windows_csv"]: windows_csv(calendar, outcome.runs),
+        paths["slots_csv"]: slots_csv(calendar),
+        paths["summary"]: json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False).encode() + b"\n",
+    }
+    with staged_files(contents):
+        # The pointer to the calendar in force is swapped when nothing but renames is left to fail.
+        with Ledger(paths["ledger"]) as ledger:
+            ledger.record_plan(calendar, outcome.runs, site_carbon_rate(outcome.week, outcome.evaluation))
+        publish(folder / CALENDARS, calendar, outcome.runs)
+    return told
+
+
+def with_telemetry(outcome: Outcome, ledger_file: Path, telemetry: Path) -> tuple[Outcome, Intake]:
+    """Take in telemetry, and lay it beside the plan up to the last instant that it reports.
+
+    Args:
+        outcome: The week, its calendar and the judge's figures.
+        ledger_file: The ledger, made if absent.
+        telemetry: Telemetry file, or folder of files.
+
+    Returns:
+        The outcome with its accounts, and what the ledger took in.
+
+    Raises:
+        ConfigError: The telemetry cannot be read.
+        ExportError: The ledger cannot be written.
+    """
+    calendar = outcome.calendar
+    with Ledger(ledger_file) as ledger:
+        ledger.record_plan(calendar, outcome.runs, site_carbon_rate(outcome.week, outcome.evaluation))
+        intake = ledger.ingest(telemetry)
+        until = ledger.reported_until(calendar.calendar_id)
+        if until is None:
+            return outcome, intake
+        return replace(outcome, accounts=ledger.accounts(calendar.calendar_id, until), accounted_until=until), intake
+
+
+def site_carbon_rate(week: Week, found: Evaluation) -> list[float]:
+    """Return the site's carbon per kWh of IT energy in each slot, kg CO2e/kWh, 0 without IT energy; length T.
+
+    Args:
+        week: The inputs.
+        found: The judge's figures.
+    """
+    it_kw = np.sum([block.it_kw for block in found.blocks], axis=0)
+    import_kw = np.sum([block.import_kw for block in found.blocks], axis=0)
+    kg_per_h = week.signals.ci_gco2_per_kwh * import_kw / 1000.0
+    rate = np.divide(kg_per_h, it_kw, out=np.zeros_like(it_kw), where=it_kw > 0.0)
+    return [float(value) for value in rate]

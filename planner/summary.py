@@ -1,0 +1,164 @@
+"""A planned week in figures for machines, and in five lines for people."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.export import wording
+from planner.timegrid import iso, week_name
+
+if TYPE_CHECKING:
+    from planner.evaluate import Evaluation
+    from planner.outcome import Outcome, Savings
+    from planner.schedule import Plan
+
+HEADLINE = "asap"
+"""The way of working without a plan that savings are stated against first."""
+
+
+def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str, Any]:
+    """Return a planned week as one JSON object.
+
+    Args:
+        outcome: The week, its calendar and the judge's figures.
+        plan: What the program says about its quality.
+        files: What was written: name -> path.
+
+    Returns:
+        Figures with their unit in the name: energy in kWh, carbon in kg CO2e, cost in the site's currency, water in L,
+        power in kW, durations in s, shares of savings in %. `violations` counts broken promises, `shortfalls` names
+        the promises that the plan itself does not keep.
+    """
+    week, found = outcome.week, outcome.evaluation
+    savings = {other.name: _savings(other.savings, other.reason) for other in outcome.counterfactuals}
+    headline = savings.get(HEADLINE, _savings(None, "no counterfactual was made"))
+    return {
+        "calendar_id": outcome.calendar.calendar_id,
+        "site": week.site,
+        "week": week_name(week.grid.start, week.tz),
+        "issued_at": iso(week.issued_at),
+        "valid_from": iso(week.grid.start),
+        "valid_until": iso(week.grid.end),
+        "labels": list(week.labels),
+        "status": plan.status,
+        "mip_gap": plan.mip_gap,
+        "objective": plan.objective,
+        "bound": plan.bound,
+        "build_s": round(plan.build_s, 3),
+        "solve_s": round(plan.solve_s, 3),
+        "size": dict(plan.size),
+        "currency": week.prices.currency,
+        "ci_basis": week.signals.ci_basis,
+        "violations": len(found.violations),
+        "violation_sentences": [violation.sentence for violation in found.violations],
+        "deadlines": found.deadlines,
+        "deadlines_kept": found.deadlines - found.deadlines_missed,
+        "shortfalls": [
+            {
+                "run": short.run,
+                "stage": short.stage,
+                "deadline": iso(short.deadline),
+                "tokens_short": short.tokens_short,
+                "hours_short": short.hours_short,
+                "sentence": short.sentence,
+            }
+            for short in outcome.calendar.shortfalls
+        ],
+        **_figures(found),
+        "it_energy_kwh": found.it_energy_kwh,
+        "import_kwh": found.import_kwh,
+        "solar_kwh": found.solar_kwh,
+        "curtailed_kwh": found.curtailed_kwh,
+        "water_l": found.water_l,
+        "peak_kw": found.peak_kw,
+        "pue": found.pue,
+        "terms": {
+            "energy": found.terms.energy,
+            "demand": found.terms.demand,
+            "water": found.terms.water,
+            "wear": found.terms.wear,
+            "carbon": found.terms.carbon,
+            "lateness": found.terms.lateness,
+        },
+        "baseline": {
+            other.name: {
+                **_figures(other.evaluation),
+                "peak_kw": other.evaluation.peak_kw,
+                "deadlines_kept": other.evaluation.deadlines - other.evaluation.deadlines_missed,
+            }
+            for other in outcome.counterfactuals
+        },
+        "saved": {"against": HEADLINE, **headline, **savings},
+        "runs": [
+            {
+                "run": run.run,
+                "pool": run.pool,
+                "tokens": run.tokens,
+                "energy_kwh": run.energy_kwh,
+                "carbon_kg": run.carbon_kg,
+                "tokens_per_joule": run.tokens_per_joule,
+                "hours": run.hours,
+                "pauses": run.pauses,
+            }
+            for run in found.runs
+        ],
+        "files": dict(files),
+    }
+
+
+def _figures(found: Evaluation) -> dict[str, float]:
+    return {
+        "energy_kwh": found.energy_kwh,
+        "carbon_kg": found.carbon_kg,
+        "cost": found.cost,
+        "tokens": found.tokens,
+    }
+
+
+def _savings(savings: Savings | None, reason: str) -> dict[str, float | str | None]:
+    if savings is None:
+        return {"carbon_pct": None, "cost_pct": None, "energy_pct": None, "reason": reason}
+    return {
+        "carbon_pct": savings.carbon_pct,
+        "cost_pct": savings.cost_pct,
+        "energy_pct": savings.energy_pct,
+    }
+
+
+def closing_lines(outcome: Outcome, files: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what is said at the end of a planning: carbon, cost, energy, deadlines, files.
+
+    Args:
+        outcome: The week, its calendar and the judge's figures.
+        files: What was written: name -> path.
+    """
+    found = outcome.evaluation
+    kept = found.deadlines - found.deadlines_missed
+    late = [f"{run.run} {stage.stage}" for run in found.runs for stage in run.stages if not stage.met]
+    names = f", late: {', '.join(late)}" if late else ""
+    broken = f"; the judge finds {len(found.violations)} broken promises" if found.violations else ""
+    peak = f"PUE {found.pue:.3f}, highest import {wording.power(found.peak_kw)}"
+    return (
+        f"carbon     {wording.carbon(found.carbon_kg)}{_against(outcome, 'carbon_pct')}",
+        f"cost       {wording.money(found.cost, outcome.week.prices.currency)}{_against(outcome, 'cost_pct')}",
+        f"energy     {wording.energy(found.energy_kwh)}{_against(outcome, 'energy_pct')}; {peak}",
+        f"deadlines  {kept} of {found.deadlines} kept{names}{broken}",
+        f"files      {_within(tuple(files.values()))}",
+    )
+
+
+def _against(outcome: Outcome, name: str) -> str:
+    told = []
+    for other in outcome.counterfactuals:
+        saved = None if other.savings is None else getattr(other.savings, name)
+        if saved is not None:
+            told.append(f"{wording.change(saved)} {'as' if abs(saved) < 0.05 else 'than'} {other.name}")
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _within(paths: tuple[str, ...]) -> str:
+    """Return paths as their common folder, and each one's place in it."""
+    folder = os.path.commonpath(paths)
+    return f"{folder}: {', '.join(os.path.relpath(path, folder) for path in paths)}"
