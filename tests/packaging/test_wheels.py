@@ -98,7 +98,7 @@ print(json.dumps({"there": [n for n in ("numpy", "pandas", "pulp", "planner") if
 
 def test_the_installed_program_plans_from_its_bundled_site(main_python, tmp_path):
     bundled = subprocess.run(
-        [main_python, "-c", "from planner.bundled import data_folder; print(data_folder())"],
+        [main_python, "-c", "from planner.bundled import data_dir; print(data_dir())"],
         check=True,
         capture_output=True,
         text=True,
