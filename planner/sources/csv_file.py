@@ -20,7 +20,7 @@ from planner.sources.rows import KINDS, add_flag, make_series, to_numbers
 from planner.sources.series import BASES, DERIVED, SIGNALS, Series
 from planner.sources.table_file import Table, read_table
 from planner.sources.units import RELATIVE_HUMIDITY, Conversion, conversion
-from planner.sources.wet_bulb import pressure_pa, wet_bulb_c
+from thermal.psychro import pressure_pa, wet_bulb_c
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -13,9 +13,9 @@ from planner.errors import ConfigError, SchemaChanged
 from planner.sources.http import Http, Request
 from planner.sources.rows import NoValues, make_series, to_numbers
 from planner.sources.series import DERIVED, Series
-from planner.sources.wet_bulb import pressure_pa, wet_bulb_c
 from planner.sources.windows import Window, fetch_windows, floor, spans
 from planner.timegrid import iso
+from thermal.psychro import pressure_pa, wet_bulb_c
 
 if TYPE_CHECKING:
     from planner.sources.options import Options

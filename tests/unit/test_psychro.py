@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.sources.wet_bulb import pressure_pa, wet_bulb_c
+from thermal.psychro import pressure_pa, wet_bulb_c
 
 SEA_LEVEL_PA = 101_325.0
 
