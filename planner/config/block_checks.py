@@ -10,7 +10,7 @@ from planner.config.faults import did_you_mean
 from planner.config.moments import Moments
 from thermal.plant import settings
 
-UNIT_SLIP = 100.0
+UNIT_SLIP = 50.0
 """Two powers of one block that differ by this factor or more are taken for W, kW and MW mixed up."""
 
 
@@ -47,7 +47,7 @@ def _check_dates(placed: Placed[model.BlockTable], moments: Moments) -> None:
         end = moments.utc(placed, ("maintenance", i, "end"), span.end)
         if start is not None and end is not None and start >= end:
             placed.fault(("maintenance", i, "end"), f"{span.end} is not after start {span.start}", "swap start and end")
-        if span.capacity_kw > block.capacity_kw:
+        if placed.sound("capacity_kw") and span.capacity_kw > block.capacity_kw:
             placed.fault(
                 ("maintenance", i, "capacity_kw"),
                 f"{span.capacity_kw:g} kW is above the block's capacity of {block.capacity_kw:g} kW",

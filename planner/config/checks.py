@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from planner.config.block_checks import check_blocks
 from planner.config.draft import Draft, Placed
+from planner.config.faults import did_you_mean
 from planner.config.pool_checks import check_gpus, check_pools
 from planner.config.run_checks import check_runs
 from planner.config.source_checks import check_sources
@@ -50,7 +51,7 @@ def _timezone(draft: Draft) -> ZoneInfo:
         try:
             return zone(place.table.timezone)
         except ConfigError as error:
-            place.fault(("timezone",), error.what, error.fix)
+            place.fault(("timezone",), error.what, did_you_mean(place.table.timezone, sorted(available_timezones())))
     return zone("UTC")
 
 

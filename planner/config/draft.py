@@ -30,7 +30,7 @@ _STAND_INS: dict[type[BaseModel], dict[str, Any]] = {
         "name": "?",
         "gpus": 1,
         "tokens_per_gpu_s": 1.0,
-        "stages": [{"name": "?", "tokens": 1e30, "deadline": datetime(9999, 1, 1, tzinfo=UTC)}],
+        "stages": [{"name": "?", "tokens": 1e20, "deadline": datetime(2199, 1, 1, tzinfo=UTC)}],
     },
 }
 """Values that take the place of wrong ones, so that the other keys of the table can still be checked."""

@@ -11,6 +11,7 @@ from planner.config.lines import KeyPath, nearest_line
 from planner.errors import ConfigError
 
 SHOWN_FAULTS = 50
+SHOWN_NAMES = 40
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(word.lower(), [n.lower() for n in names], n=1, cutoff=0.6)
     if near:
         return f"did you mean {next(n for n in names if n.lower() == near[0])!r}?"
+    if len(names) > SHOWN_NAMES:
+        return f"it is none of the {len(names)} known, such as {', '.join(names[:3])}"
     return f"known are: {', '.join(names)}" if names else "there is none yet: add one"
 
 

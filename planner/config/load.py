@@ -75,7 +75,7 @@ def _parse(text: str, name: str) -> dict[str, Any]:
 
 
 def _shown_line(text: str, line: int) -> str:
-    lines = text.splitlines()
+    lines = text.split("\n")
     shown = lines[line - 1].strip()[:120] if 0 < line <= len(lines) else ""
     return f"the line reads: {shown}" if shown else "the file ends there"
 

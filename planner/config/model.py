@@ -16,15 +16,22 @@ When = Annotated[
 ]
 """A TOML date-time: with an offset, or without one in the site's time zone."""
 
-Name = Annotated[str, Field(min_length=1, max_length=120)]
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
+Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Power = Annotated[float, Field(gt=0, le=1e8)]
+Energy = Annotated[float, Field(gt=0, le=1e9)]
+Money = Annotated[float, Field(ge=0, le=1e9)]
+Signed = Annotated[float, Field(ge=-1e9, le=1e9)]
+Hours = Annotated[float, Field(gt=0, le=1e4)]
+Seconds = Annotated[float, Field(ge=0, le=86_400)]
+Rate = Annotated[float, Field(gt=0, le=1e9)]
+Tokens = Annotated[float, Field(gt=0, le=1e20)]
+Gpus = Annotated[int, Field(ge=1, le=10_000_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Efficiency = Annotated[float, Field(gt=0, le=1)]
 WattsPerGpu = Annotated[float, Field(gt=0, le=20_000)]
 
 Rates = Annotated[
-    Annotated[Positive, Tag("<number>")] | Annotated[dict[str, Positive], Tag("<table>")],
+    Annotated[Rate, Tag("<number>")] | Annotated[dict[str, Rate], Tag("<table>")],
     Discriminator(lambda value: "<table>" if isinstance(value, dict) else "<number>"),
 ]
 
@@ -60,7 +67,7 @@ class HorizonTable(Table):
 
     slot_minutes: Literal[15, 30, 60] = Field(default=60, description="length of a slot, min")
     week: str | None = Field(default=None, description="ISO week such as 2024-W20; the coming one where left out")
-    on_off_grid_h: Positive | None = Field(
+    on_off_grid_h: Hours | None = Field(
         default=None,
         description="grid of starts and stops for runs that name none, h; by the rule in the docs where left out",
     )
@@ -82,24 +89,26 @@ class CarbonTable(Table):
 class PricesTable(Table):
     """What is paid for things that have no tariff."""
 
-    carbon_per_t: NotNegative = Field(description="money per tonne CO2e")
-    lateness_per_gpu_h: Positive = Field(
-        description="money per GPU-hour missing at a deadline, and again for each further day"
+    carbon_per_t: Money = Field(description="money per tonne CO2e")
+    lateness_per_gpu_h: Money = Field(
+        gt=0, description="money per GPU-hour missing at a deadline, and again for each further day"
     )
-    water_per_m3: NotNegative = Field(default=0.0, description="money per cubic metre of water")
+    water_per_m3: Money = Field(default=0.0, description="money per cubic metre of water")
 
 
 class TariffTable(Table):
     """The contract for grid energy."""
 
-    energy_per_kwh: float | None = Field(
+    energy_per_kwh: Signed | None = Field(
         default=None, description="flat energy price, money per kWh; the price source's series where left out"
     )
-    adder_per_kwh: float = Field(default=0.0, description="fees on top of the energy price, money per kWh")
-    demand_charge_per_kw_month: NotNegative = Field(
+    adder_per_kwh: Signed = Field(default=0.0, description="fees on top of the energy price, money per kWh")
+    demand_charge_per_kw_month: Money = Field(
         default=0.0, description="money per kW of each calendar month's highest import"
     )
-    month_to_date_peak_kw: NotNegative = Field(default=0.0, description="highest import already billed this month, kW")
+    month_to_date_peak_kw: float = Field(
+        ge=0, le=1e8, default=0.0, description="highest import already billed this month, kW"
+    )
 
 
 class MaintenanceTable(Table):
@@ -107,7 +116,7 @@ class MaintenanceTable(Table):
 
     start: When = Field(description="first instant")
     end: When = Field(description="first instant after it")
-    capacity_kw: NotNegative = Field(default=0.0, description="facility power that remains allowed, kW")
+    capacity_kw: float = Field(ge=0, le=1e8, default=0.0, description="facility power that remains allowed, kW")
     reason: str = Field(default="maintenance", description="for people")
 
 
@@ -115,8 +124,8 @@ class SolarTable(Table):
     """A solar array behind the block's meter."""
 
     name: Name = Field(default="solar", description="name of the array")
-    peak_kw: Positive = Field(description="DC power at standard test conditions, kW")
-    inverter_kw: Positive | None = Field(default=None, description="largest AC power, kW; peak_kw where left out")
+    peak_kw: Power = Field(description="DC power at standard test conditions, kW")
+    inverter_kw: Power | None = Field(default=None, description="largest AC power, kW; peak_kw where left out")
     system_efficiency: Efficiency = Field(default=0.86, description="AC over DC energy apart from temperature, share")
     temp_coefficient_per_k: float = Field(
         default=-0.0037, ge=-0.01, le=0, description="change of power per kelvin, 1/K"
@@ -126,9 +135,9 @@ class SolarTable(Table):
 class BatteryTable(Table):
     """A battery behind the block's meter; the shares are of energy_kwh."""
 
-    energy_kwh: Positive = Field(description="usable nameplate energy, kWh")
-    charge_kw: Positive = Field(description="largest AC charging power, kW")
-    discharge_kw: Positive = Field(description="largest AC discharging power, kW")
+    energy_kwh: Energy = Field(description="usable nameplate energy, kWh")
+    charge_kw: Power = Field(description="largest AC charging power, kW")
+    discharge_kw: Power = Field(description="largest AC discharging power, kW")
     charge_efficiency: Efficiency = Field(default=0.922, description="stored over AC energy taken, share")
     discharge_efficiency: Efficiency = Field(
         default=0.922, description="AC energy given over energy taken from store, share"
@@ -137,7 +146,7 @@ class BatteryTable(Table):
     max_share: Share = Field(default=0.9, description="highest state allowed")
     initial_share: Share = Field(default=0.5, description="state at the start of the horizon")
     final_share: Share = Field(default=0.5, description="lowest state allowed at the end of the horizon")
-    wear_cost_per_kwh: NotNegative = Field(description="replacement cost, money per AC kWh discharged")
+    wear_cost_per_kwh: Money = Field(description="replacement cost, money per AC kWh discharged")
 
 
 class CoolingTable(Table):
@@ -146,17 +155,17 @@ class CoolingTable(Table):
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, frozen=True)
 
     kind: Literal["dry_cooler", "room_air"] = Field(description="warm-water loop with dry coolers, or air-cooled room")
-    rated_it_kw: Positive = Field(description="IT power that the plant is built for, kW")
+    rated_it_kw: Power = Field(description="IT power that the plant is built for, kW")
 
 
 class BlockTable(Table):
     """A part of the site behind one grid connection."""
 
     name: Name = Field(description="name of the block")
-    capacity_kw: float = Field(ge=1, description="largest facility power and grid import, kW (1 MW = 1000)")
+    capacity_kw: float = Field(ge=1, le=1e8, description="largest facility power and grid import, kW (1 MW = 1000)")
     available_from: When | None = Field(default=None, description="first instant of service")
     available_until: When | None = Field(default=None, description="first instant after service")
-    ramp_kw_per_min: Positive | None = Field(default=None, description="fastest change of IT power, kW per minute")
+    ramp_kw_per_min: Power | None = Field(default=None, description="fastest change of IT power, kW per minute")
     ramp_window_min: float = Field(default=15.0, gt=0, le=60, description="minutes over which starts are staggered")
     cooling: CoolingTable = Field(description="its cooling plant")
     solar: SolarTable | None = Field(default=None, description="its solar array")
@@ -168,7 +177,7 @@ class CommissioningTable(Table):
     """A step in which GPUs come on line."""
 
     since: When = Field(description="first instant of service")
-    count: int = Field(ge=0, description="GPUs in service from then on")
+    count: int = Field(ge=0, le=10_000_000, description="GPUs in service from then on")
 
 
 class PoolTable(Table):
@@ -177,7 +186,7 @@ class PoolTable(Table):
     name: Name = Field(description="name of the pool")
     block: str = Field(description="name of its block")
     gpu: str = Field(description="GPU type, from the catalogue or a [gpu.NAME] table")
-    count: int | None = Field(default=None, ge=1, description="GPUs in service; or give commissioning")
+    count: Gpus | None = Field(default=None, description="GPUs in service; or give commissioning")
     in_service_from: When | None = Field(default=None, description="first instant of service of `count`")
     commissioning: list[CommissioningTable] = Field(default=[], description="GPUs in service in steps, by rising time")
     island: Name | None = Field(default=None, description="fabric island; the pool's name where left out")
@@ -202,7 +211,7 @@ class StageTable(Table):
     """A piece of a run's work."""
 
     name: Name = Field(description="name of the stage")
-    tokens: Positive = Field(description="tokens of this stage")
+    tokens: Tokens = Field(description="tokens of this stage")
     deadline: When = Field(description="when the tokens up to and with this stage are due")
 
 
@@ -210,7 +219,7 @@ class RunTable(Table):
     """A training run: one gang of GPUs, whole or off."""
 
     name: Name = Field(description="name of the run")
-    gpus: int = Field(ge=1, description="gang size")
+    gpus: Gpus = Field(description="gang size")
     stages: list[StageTable] = Field(min_length=1, description="pieces of work, by rising deadline")
     tokens_per_gpu_s: Rates = Field(description="useful tokens per second and GPU at full power, one or per GPU type")
     pools: list[str] | None = Field(
@@ -221,13 +230,13 @@ class RunTable(Table):
     )
     earliest_start: When | None = Field(default=None, description="first instant at which it may run")
     priority: int = Field(default=3, ge=1, le=5, description="1 (first) to 5 (last)")
-    checkpoint_s: NotNegative = Field(default=120.0, description="time to save before a stop, s")
-    reload_s: NotNegative = Field(default=600.0, description="time from start to the first token, s")
-    min_run_h: NotNegative = Field(default=2.0, description="shortest spell of running, h")
-    min_pause_h: NotNegative = Field(default=1.0, description="shortest pause, h")
-    max_pauses: int = Field(default=7, ge=0, description="most pauses in the horizon")
-    on_off_grid_h: Positive | None = Field(default=None, description="grid of starts and stops, h")
-    tokens_done: NotNegative = Field(default=0.0, description="tokens made before the horizon")
+    checkpoint_s: Seconds = Field(default=120.0, description="time to save before a stop, s")
+    reload_s: Seconds = Field(default=600.0, description="time from start to the first token, s")
+    min_run_h: float = Field(ge=0, le=1e4, default=2.0, description="shortest spell of running, h")
+    min_pause_h: float = Field(ge=0, le=1e4, default=1.0, description="shortest pause, h")
+    max_pauses: int = Field(default=7, ge=0, le=1000, description="most pauses in the horizon")
+    on_off_grid_h: Hours | None = Field(default=None, description="grid of starts and stops, h")
+    tokens_done: float = Field(ge=0, le=1e20, default=0.0, description="tokens made before the horizon")
     running_in: str | None = Field(default=None, description="pool in which it runs as the horizon starts")
 
 

@@ -11,6 +11,8 @@ from planner.config.lines import KeyPath
 from planner.errors import ConfigError
 from planner.timegrid import to_utc
 
+YEARS = range(1971, 2200)
+
 
 class Moments:
     """Reads date-times in site time and notes those that do not exist or exist twice.
@@ -25,6 +27,9 @@ class Moments:
     def utc(self, placed: Placed[Any], key: KeyPath, value: datetime | None) -> datetime | None:
         """Return `value` in UTC, or None where it is None or no instant (which is noted as a fault)."""
         if value is None:
+            return None
+        if value.year not in YEARS:
+            placed.fault(key, f"{value} is not in the years {YEARS[0]} to {YEARS[-1]}", "correct the year")
             return None
         try:
             return to_utc(value, self.tz)

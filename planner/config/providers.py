@@ -10,6 +10,7 @@ from typing import Any
 from planner.bundled import data_dir
 from planner.config import model
 from planner.config.faults import did_you_mean
+from planner.config.lines import KeyPath
 from planner.errors import ConfigError
 from planner.sources.registry import PROVIDERS, SourceSpec, open_source
 
@@ -29,12 +30,14 @@ class Provider:
     Args:
         spec: Its name and options.
         zone: Zone as it names it.
+        zone_path: Key that names the zone.
         currency: Currency of the site, which a demo price must have.
         group: Key of GROUPS.
     """
 
     spec: SourceSpec
     zone: str
+    zone_path: KeyPath
     currency: str
     group: str
 
@@ -43,36 +46,34 @@ class Provider:
         """Signals it is asked for."""
         return GROUPS[self.group]
 
-    def check(self) -> None:
-        """Refuse options that the provider does not know, and what the demo lacks.
-
-        Raises:
-            ConfigError: Something is wrong.
-        """
-        name = self.spec.provider
+    def faults(self) -> list[tuple[KeyPath, str, str]]:
+        """Return what the provider does not know or does not have: key path, what is wrong, what mends it."""
+        name, here = self.spec.provider, ("sources", self.group)
         if self.group not in GIVES.get(name, GROUPS):
-            raise ConfigError(
-                f"{name} gives {', '.join(GIVES[name])}, not {self.group}",
-                fix="name another provider: " + ", ".join(p for p in PROVIDERS if self.group in GIVES.get(p, GROUPS)),
-            )
-        open_source(self.spec, offline=True)
-        if name == DEMO:
-            self._check_demo()
+            others = [p for p in PROVIDERS if self.group in GIVES.get(p, GROUPS)]
+            what = f"{name} gives {', '.join(GIVES[name])}, not {self.group}"
+            return [((*here, "provider"), what, f"name another provider: {', '.join(others)}")]
+        try:
+            open_source(self.spec, offline=True)
+        except ConfigError as error:
+            return [(here, error.what, error.fix or error.why)]
         path = self.spec.options.get("path")
         if isinstance(path, str) and not Path(path).is_file():
-            raise ConfigError(f"there is no file {path}", fix="relative paths start from the site file's folder")
+            return [((*here, "path"), f"there is no file {path}", "relative paths start from the site file's folder")]
+        return self._demo_faults() if name == DEMO else []
 
-    def _check_demo(self) -> None:
-        zones = demo_currencies()
-        if self.zone not in zones:
-            raise ConfigError(
-                f"the demo has no zone {self.zone!r}", fix=f"{did_you_mean(self.zone, zones)}; or name another provider"
-            )
-        if self.group == "price" and zones[self.zone] != self.currency:
-            raise ConfigError(
-                f"prices of {self.zone} are in {zones[self.zone]}, the site's currency is {self.currency}",
-                fix=f'set site.currency = "{zones[self.zone]}", or tariff.energy_per_kwh, or another provider',
-            )
+    def _demo_faults(self) -> list[tuple[KeyPath, str, str]]:
+        currencies = demo_currencies()
+        if self.zone not in currencies:
+            what = f"the demo has no zone {self.zone!r}"
+            return [(self.zone_path, what, f"{did_you_mean(self.zone, currencies)} or name other [sources]")]
+        own = currencies[self.zone]
+        if self.group == "price" and own != self.currency:
+            what = f"is {self.currency}, and prices of {self.zone} are in {own}"
+            return [
+                (("site", "currency"), what, f'set it to "{own}", give tariff.energy_per_kwh, or name [sources.price]')
+            ]
+        return []
 
 
 def providers(
@@ -106,8 +107,9 @@ def providers(
         if name == "open-meteo":
             options.setdefault("latitude", place.latitude)
             options.setdefault("longitude", place.longitude)
-        zone = table.zone if table is not None and table.zone is not None else place.zone
-        made[group] = Provider(SourceSpec(name, options), zone, place.currency, group)
+        own_zone = table.zone if table is not None else None
+        zone_path = ("site", "zone") if own_zone is None else ("sources", group, "zone")
+        made[group] = Provider(SourceSpec(name, options), own_zone or place.zone, zone_path, place.currency, group)
     return made
 
 

@@ -157,7 +157,10 @@ def _not_allowed(_: str, found: Found) -> tuple[str, str]:
 
 
 def _bad_form(_: str, found: Found) -> tuple[str, str]:
-    examples = found.table.model_fields[found.key].examples or []
+    info = found.table.model_fields.get(found.key)
+    examples = (info.examples if info is not None else None) or []
+    if not examples:
+        return f"{found.value!r} holds a control character{found.meaning}", "use plain printable characters"
     return f"{found.value!r} has not the form wanted{found.meaning}", f'write it like {found.key} = "{examples[0]}"'
 
 

@@ -70,3 +70,7 @@ class Site:
     def name(self) -> str:
         """The site's name."""
         return self.place.name
+
+    def run(self, name: str) -> Run:
+        """Return the run of that name (KeyError if there is none)."""
+        return {run.name: run for run in self.runs}[name]

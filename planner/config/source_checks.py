@@ -6,7 +6,6 @@ from pathlib import Path
 
 from planner.config.draft import Draft
 from planner.config.providers import providers
-from planner.errors import ConfigError
 
 
 def check_sources(draft: Draft, folder: Path) -> None:
@@ -17,8 +16,6 @@ def check_sources(draft: Draft, folder: Path) -> None:
     sources = draft.single["sources"]
     place, basis = draft.single["site"].table, draft.single["carbon"].table.basis
     flat = draft.single["tariff"].table.energy_per_kwh is not None
-    for group, named in providers(sources.table, place, basis, folder, price_wanted=not flat).items():
-        try:
-            named.check()
-        except ConfigError as error:
-            sources.fault((group,), error.what, error.fix or error.why)
+    for provider in providers(sources.table, place, basis, folder, price_wanted=not flat).values():
+        for path, what, fix in provider.faults():
+            draft.faults.add(path, what, fix)
