@@ -22,13 +22,13 @@ from power.renewables import solar_power_kw
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    from thermal.plant import CoolingPlant
 
     from power.battery import Battery
     from power.blocks import PowerBlock
     from power.gpu import GpuType, OperatingPoint
     from power.renewables import SolarArray
     from power.tariff import Tariff
+    from thermal.plant import CoolingPlant
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,9 @@ class Pool:
         """Return the count of GPUs in service throughout each slot, shape (T,)."""
         count = np.zeros(grid.n_slots, dtype=np.int64)
         for since, gpus in self.commissioning:
-            first = max(0, int(np.ceil(grid.position(since))))
-            count[first:] = gpus
+            position = grid.position(since)
+            leaves = gpus < count[-1]
+            count[max(0, int(np.floor(position) if leaves else np.ceil(position))) :] = gpus
         return count
 
 

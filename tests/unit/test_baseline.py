@@ -111,6 +111,14 @@ def test_asap_waits_for_gpus_to_come_on_line():
     assert on_limits(asap(week, work(week))) == [0, 0, 0, 700, 700, 0, 0, 0]
 
 
+def test_asap_leaves_gpus_before_the_slot_in_which_they_leave_service():
+    pool = make_pool(commissioning=((at(-100), 512), (at(2.5), 128), (at(5), 512)))
+    week = tiny_week(pools=(pool,), runs=(make_run(work_h=4.0),))
+    result = asap(week, work(week))
+    assert on_limits(result) == [700, 700, 0, 0, 0, 700, 700, 0]
+    clean(week, result)
+
+
 def test_asap_takes_the_pool_that_finishes_first():
     pools = (make_pool("a1", commissioning=((at(3), 512),)), make_pool("a2"))
     week = tiny_week(pools=pools, runs=(make_run(work_h=2.0, pools=("a1", "a2")),))
