@@ -13,7 +13,9 @@ from planner.baseline import asap, steady
 from planner.evaluate import evaluate
 from planner.publish import to_calendar
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
+from tests.judged import renamed
 from tests.weeks import random_week
+from trainer_hooks.calendar import Window
 
 # What the decisions themselves can break; all else would be a fault of what is stated about them.
 DECIDED = {
@@ -92,6 +94,37 @@ def test_windows_cut_in_two_change_no_figure(seed):
     assert found.cost == pytest.approx(whole.cost, rel=1e-9)
     stated = {"tokens", "energy", "carbon", "calendar-id"}
     assert {v.kind for v in found.violations} - stated == {v.kind for v in whole.violations} - stated
+
+
+@given(SEEDS)
+@settings(max_examples=20, deadline=None)
+def test_no_windows_however_wrong_stop_the_judge(seed):
+    week, decided = drawn(seed)
+    calendar, runs = to_calendar(week, decided, status="drawn", certified_gap=None)
+    rng = np.random.default_rng(seed)
+
+    def wrong(_):
+        first, length = rng.uniform(-5, 15), rng.uniform(0.01, 8)
+        limit = rng.choice([0.001, 300.0, 480.0, 9000.0])
+        return Window(
+            start=week.grid.start + week.grid.slot * round(float(first), 3),
+            end=week.grid.start + week.grid.slot * round(float(first + length), 3),
+            state=rng.choice(["run", "hold", "off"]),
+            pool=rng.choice(["a1", "z9", None]),
+            block=rng.choice(["hall-1", "attic"]),
+            gpus=int(rng.integers(0, 1000)),
+            gpu_power_limit_w=rng.choice([limit, None]),
+            checkpoint=rng.choice(["none", "before", "after"]),
+            tokens=float(rng.uniform(0, 1e9)),
+            energy_kwh=float(rng.uniform(0, 1e3)),
+            kgco2e=float(rng.uniform(0, 1e3)),
+            why="drawn",
+        )
+
+    spoilt = [replace(r, windows=tuple(map(wrong, range(int(rng.integers(0, 6)))))) for r in runs]
+    found = evaluate(*renamed(calendar, spoilt), week)
+    assert "windows" in {v.kind for v in found.violations}
+    assert np.isfinite([found.cost, found.carbon_kg, found.energy_kwh, found.tokens]).all()
 
 
 @given(SEEDS, st.sampled_from([asap, steady]), st.sampled_from([1.0, 0.6]))
