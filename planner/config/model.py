@@ -126,9 +126,9 @@ class SolarTable(Table):
     name: Name = Field(default="solar", description="name of the array")
     peak_kw: Power = Field(description="DC power at standard test conditions, kW")
     inverter_kw: Power | None = Field(default=None, description="largest AC power, kW; peak_kw where left out")
-    system_efficiency: Efficiency = Field(default=0.86, description="AC over DC energy apart from temperature, share")
+    system_efficiency: Efficiency = Field(default=0.83, description="AC over DC energy apart from temperature, share")
     temp_coefficient_per_k: float = Field(
-        default=-0.0037, ge=-0.01, le=0, description="change of power per kelvin, 1/K"
+        default=-0.0035, ge=-0.01, le=0, description="change of power per kelvin, 1/K"
     )
 
 
