@@ -138,7 +138,8 @@ def closing_lines(outcome: Outcome, files: Mapping[str, str]) -> tuple[str, ...]
     kept = found.deadlines - found.deadlines_missed
     late = [f"{run.run} {stage.stage}" for run in found.runs for stage in run.stages if not stage.met]
     names = f", late: {', '.join(late)}" if late else ""
-    broken = f"; the judge finds {len(found.violations)} broken promises" if found.violations else ""
+    count = len(found.violations)
+    broken = f"; the judge finds {count} broken {'promise' if count == 1 else 'promises'}" if count else ""
     peak = f"PUE {found.pue:.3f}, highest import {wording.power(found.peak_kw)}"
     return (
         f"carbon     {wording.carbon(found.carbon_kg)}{_against(outcome, 'carbon_pct')}",

@@ -15,7 +15,7 @@ from planner.export import view
 from planner.export.charts.frame import Figure, TimeAxis
 from planner.export.charts.grid import grid_figure
 from planner.export.charts.power import power_figure
-from planner.export.charts.runs import runs_figure
+from planner.export.charts.runs import runs_figure, shade_scale
 
 if TYPE_CHECKING:
     from planner.outcome import Outcome
@@ -41,6 +41,7 @@ def report_html(outcome: Outcome) -> bytes:
         outcome=outcome,
         plotly=Markup(get_plotlyjs()),  # noqa: S704 - Plotly's own bundle, as its package ships it
         grid=_embedded(grid_figure(week, time, outcome.runs, scale)),
+        shades=shade_scale(),
         gantt=_embedded(runs_figure(week, outcome.calendar, outcome.runs, time)),
         blocks=[
             (

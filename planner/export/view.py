@@ -23,6 +23,16 @@ TOLD = {
 """How each way of working without a plan is told."""
 
 
+SIGNALS = {
+    "ci_gco2_per_kwh": "Carbon intensity",
+    "price_per_kwh": "Energy price",
+    "dry_bulb_c": "Dry bulb",
+    "wet_bulb_c": "Wet bulb",
+    "ghi_w_per_m2": "Sun (global horizontal)",
+}
+"""How each signal is told."""
+
+
 @dataclass(frozen=True)
 class Card:
     """One figure of the headline: its name, value, and a line beneath."""
@@ -53,6 +63,7 @@ class RunRow:
     tokens: str
     stages: tuple[StageRow, ...]
     hours: str
+    pauses: str
     energy: str
     carbon: str
     tokens_per_joule: str
@@ -145,7 +156,8 @@ def _run_row(outcome: Outcome, result: RunResult, why: str) -> RunRow:
         place=place,
         tokens=wording.tokens(result.tokens),
         stages=tuple(_stage_row(outcome, stage) for stage in result.stages),
-        hours=f"{wording.number(result.hours)} h, {pauses}" if result.hours else "0 h",
+        hours=f"{wording.number(result.hours)} h",
+        pauses=pauses if result.hours else "",
         energy=wording.energy(result.energy_kwh),
         carbon=wording.carbon(result.carbon_kg),
         tokens_per_joule=wording.number(result.tokens_per_joule) if result.energy_kwh else "\u2013",
@@ -187,9 +199,9 @@ def compare_rows(outcome: Outcome) -> tuple[CompareRow, ...]:
     return (
         row("Carbon of the grid import", "carbon", "carbon_pct"),
         row("Money paid", "cost", "cost_pct"),
-        row("of it energy", "energy_cost"),
-        row("of it demand charge", "demand"),
-        row("of it battery wear and water", "other_cost"),
+        row("of which energy", "energy_cost"),
+        row("of which demand charge", "demand"),
+        row("of which battery wear and water", "other_cost"),
         row("Carbon at the plan's price (not paid)", "carbon_cost"),
         row("Facility energy", "energy", "energy_pct"),
         row("Grid import", "import"),
@@ -259,7 +271,7 @@ def provenance_rows(outcome: Outcome) -> tuple[tuple[str, ...], ...]:
     """Return one row per signal: name, source, unit, basis, licence, issued, flags, digest."""
     return tuple(
         (
-            entry.signal,
+            SIGNALS.get(entry.signal, entry.signal),
             entry.source,
             entry.unit,
             entry.basis or "\u2013",
@@ -283,7 +295,7 @@ def facts(outcome: Outcome) -> tuple[tuple[str, str], ...]:
         ("Issued", iso(calendar.issued_at)),
         ("Valid (UTC)", f"{iso(calendar.valid_from)} to {iso(calendar.valid_until)}"),
         ("Slots", f"{calendar.n_slots} of {calendar.slot_minutes} min"),
-        ("Solver's verdict", calendar.status),
+        ("Status", calendar.status),
         ("Certified distance from the best plan", gap),
         ("Carbon intensity", f"average, {week.signals.ci_basis}, location-based"),
         ("Digest of the inputs", week.sha256[:24]),

@@ -53,10 +53,9 @@ def runs_figure(week: Week, calendar: Calendar, runs: Sequence[RunCalendar], tim
             _holds(week, runs, rows),
             _checkpoints(week, runs, rows),
             *_deadlines(week, calendar, rows),
-            _key(),
         ],
         "layout": layout(
-            height_px + 160,
+            height_px + 96,
             "Calendar of the runs: when each trains, how hard, its checkpoints and deadlines",
             hovermode="closest",
             xaxis=time.axis(side="bottom"),
@@ -144,35 +143,11 @@ def _shade(share_pct: float) -> str:
     return f"rgb({','.join(map(str, channels))})"
 
 
-def _key() -> Trace:
-    """Return the scale of the shades: a trace without points that only carries it."""
+def shade_scale() -> tuple[str, str, str]:
+    """Return the scale of the shades for the page: its low end, its high end, and the CSS gradient between them."""
     low, high = _SHADES[0][0], _SHADES[-1][0]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [None],
-        "y": [None],
-        "hoverinfo": "skip",
-        "showlegend": False,
-        "marker": {
-            "color": [low],
-            "cmin": low,
-            "cmax": high,
-            "colorscale": [[(stop[0] - low) / (high - low), _shade(stop[0])] for stop in _SHADES],
-            "colorbar": {
-                "title": {"text": "power limit, share of full", "side": "top", "font": {"size": 11}},
-                "orientation": "h",
-                "thickness": 8,
-                "len": 0.45,
-                "x": 1.0,
-                "xanchor": "right",
-                "y": 1.0,
-                "yanchor": "bottom",
-                "ticksuffix": " %",
-                "nticks": 4,
-            },
-        },
-    }
+    stops = ", ".join(f"{_shade(stop[0])} {100 * (stop[0] - low) // (high - low)}%" for stop in _SHADES)
+    return f"{low} %", f"{high} %", f"linear-gradient(90deg, {stops})"
 
 
 def _checkpoints(week: Week, runs: Sequence[RunCalendar], rows: dict[str, int]) -> Trace:

@@ -14,9 +14,6 @@
       layout.font = { ...layout.font, size: 10 };
       layout.xaxis.tickvals = layout.xaxis.tickvals.filter((_, i) => i % 2 === 0);
       layout.xaxis.ticktext = layout.xaxis.ticktext.filter((_, i) => i % 2 === 0);
-      for (const { marker } of data) {
-        if (marker?.colorbar) Object.assign(marker.colorbar, { len: 0.9, nticks: 3 });
-      }
     }
     return { data, layout };
   };

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from planner.export.charts.frame import TimeAxis
+from planner.export.report import report_html
+from planner.ledger import RunAccount
+from planner.week import Signals
+from tests.outcomes import FORMULA, HOSTILE, LONG, full_week, sample_outcome
+
+LARGEST_BYTES = 6_000_000
+
+
+class Page(HTMLParser):
+    """Text, elements and JSON of a page."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__()
+        self.text: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.figures: dict[str, dict] = {}
+        self._script: str | None = None
+        self._in_style = False
+        self.feed(content.decode())
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._in_style = tag == "style"
+        self._script = (dict(attrs).get("id") or "") if tag == "script" else None
+
+    def handle_endtag(self, tag):
+        self._script, self._in_style = None, False
+
+    def handle_data(self, data):
+        if self._script:
+            self.figures[self._script] = json.loads(data)
+        elif self._script is None and not self._in_style:
+            self.text.append(data)
+
+    @property
+    def words(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.text))
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    return sample_outcome()
+
+
+@pytest.fixture(scope="module")
+def content(outcome):
+    return report_html(outcome)
+
+
+@pytest.fixture(scope="module")
+def page(content):
+    return Page(content)
+
+
+def test_it_is_small_enough_and_asks_for_nothing_outside(content, page):
+    assert len(content) <= LARGEST_BYTES
+    assert not [a for _, a in page.tags if a.get("src") or str(a.get("href", "data:")).startswith(("http", "//"))]
+    (policy,) = [a["content"] for t, a in page.tags if t == "meta" and a.get("http-equiv")]
+    assert "default-src 'none'" in policy
+
+
+def test_the_sample_is_judged_clean_and_says_so(outcome, page):
+    assert outcome.evaluation.violations == ()
+    assert "The judge finds no broken promise." in page.words
+
+
+def test_broken_promises_are_named(outcome):
+    overdue = replace(outcome.week.runs[2], gpus=outcome.week.runs[2].gpus * 2)
+    week = replace(outcome.week, runs=(*outcome.week.runs[:2], overdue, *outcome.week.runs[3:]))
+    from planner.evaluate import evaluate
+
+    broken = replace(outcome, week=week, evaluation=evaluate(outcome.calendar, outcome.runs, week))
+    words = Page(report_html(broken)).words
+    assert broken.evaluation.violations
+    assert all(" ".join(v.sentence.split()) in words for v in broken.evaluation.violations)
+
+
+def test_headline_labels_and_promises_not_kept_stand_on_top(page):
+    words = page.words
+    assert "Synthetic data: made up for a test, no measurement." in words
+    assert "16.7 % less than asap" in words
+    assert "no figure against steady: steady cannot make 2 B tokens" in words
+    assert "6 of 7 kept" in words
+    assert words.index("Promises not kept") < words.index("The grid, and when the runs work")
+
+
+def test_without_shortfalls_there_is_no_such_section():
+    words = Page(report_html(sample_outcome(kept=True))).words
+    assert "Promises not kept" not in words
+    assert "every promise of work is kept" in words
+
+
+def test_hostile_names_stay_text_in_page_and_figures(content, page):
+    assert HOSTILE in page.words
+    assert HOSTILE.encode() not in content
+    figures = json.dumps(page.figures)
+    assert "<script" not in figures
+    names = page.figures["chart-runs-data"]["layout"]["yaxis"]["ticktext"]
+    assert names[0].startswith("&lt;script&gt;")
+    assert names[1] == FORMULA
+    assert len(names[2]) < len(LONG)
+
+
+def test_every_figure_is_valid_plotly_and_has_a_label(page):
+    assert len(page.figures) == 4
+    for figure in page.figures.values():
+        go.Figure(figure)
+    labels = [a.get("aria-label") for _, a in page.tags if a.get("class") == "chart"]
+    assert len(labels) == 4
+    assert all(labels)
+
+
+def test_power_stacks_add_up_and_lie_beside_their_limit(outcome, page):
+    traces = {t.get("name"): np.array(t["y"]) for t in page.figures["chart-block-1-data"]["data"]}
+    used = traces["IT"] + traces["Cooling"] + traces["Battery charging"]
+    supplied = traces["Grid import"] + traces["Solar"] + traces["Battery discharging"]
+    assert used == pytest.approx(supplied, abs=0.01)
+    assert (used <= traces["Limit of the block"] + 0.01).all()
+    assert len(used) == outcome.week.grid.n_slots + 1
+
+
+def test_the_bars_are_the_run_windows(outcome, page):
+    bars = page.figures["chart-runs-data"]["data"][0]
+    windows = [w for run in outcome.runs for w in run.windows if w.state == "run"]
+    assert len(bars["x"]) == len(windows)
+    assert sum(bars["x"]) == pytest.approx(sum((w.end - w.start).total_seconds() * 1000 for w in windows))
+    assert len(set(bars["marker"]["color"])) == 2
+
+
+def test_reported_telemetry_stands_beside_the_plan(outcome):
+    account = RunAccount("vision", 2e9, 1.9e9, 100.0, 98.0, 2.0, 20.0, 19.5, 0.97)
+    with_accounts = replace(outcome, accounts=(account,), accounted_until=outcome.week.grid.starts[72])
+    words = Page(report_html(with_accounts)).words
+    assert "Planned, and what happened" in words
+    assert "2.00 B / 1.90 B" in words
+    assert "97.0 %" in words
+
+
+def test_the_axis_of_a_week_with_a_clock_change_ticks_at_site_midnights():
+    from datetime import UTC, datetime
+    from zoneinfo import ZoneInfo
+
+    from planner.timegrid import iso_week
+
+    tz = ZoneInfo("Europe/Berlin")
+    grid = iso_week("2024-W13", tz, 60)
+    axis = TimeAxis(grid.starts, grid.end, tz)
+    ticks = axis.axis()["tickvals"]
+    assert len(axis.edges) == 168
+    assert ticks[0] == "2024-03-24T23:00:00Z"
+    assert ticks[-1] == "2024-03-30T23:00:00Z"
+    assert axis.told[-2] == "Sun 31 Mar 23:00 (CEST)"
+    assert datetime(2024, 3, 31, 22, tzinfo=UTC) == grid.end
+
+
+def test_negative_prices_and_a_week_without_any_run_are_drawn():
+    week = full_week()
+    signals = week.signals
+    below = Signals(
+        signals.ci_gco2_per_kwh,
+        signals.ci_basis,
+        signals.price_per_kwh - 0.2,
+        signals.dry_bulb_c,
+        signals.wet_bulb_c,
+        signals.ghi_w_per_m2,
+    )
+    page = Page(report_html(sample_outcome(replace(week, signals=below), kept=True)))
+    price = next(t for t in page.figures["chart-grid-data"]["data"] if t.get("name") == "Energy price")
+    assert min(price["y"]) < 0

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from planner.errors import ConfigError, ExportError
+from planner.ledger import Ledger
+from tests.published import CALENDAR_ID, START, header, off, on, run
+from trainer_hooks.telemetry import Record, TelemetryWriter, record_line
+
+RATE = tuple(0.2 if hour < 12 else 0.4 for hour in range(24))
+
+
+def record(sequence: int, first_h: float, end_h: float, **changes) -> Record:
+    """An hour trains 9e5 useful tokens and takes 10 kWh unless told otherwise."""
+    hours = end_h - first_h
+    given = {
+        "run": "r1",
+        "calendar_id": CALENDAR_ID,
+        "writer": "w",
+        "sequence": sequence,
+        "t_start": START + timedelta(hours=first_h),
+        "t_end": START + timedelta(hours=end_h),
+        "state": "run",
+        "tokens": round(1e6 * hours),
+        "useful_tokens": round(9e5 * hours),
+        "position_tokens": 0,
+        "energy_j": 36e6 * hours,
+        "energy_error_j": 1.8e6 * hours,
+        "energy_source": "counter",
+        "gpus": 8,
+        "gpu_power_limit_w": 700.0,
+        "enforced_limit_w": 700.0,
+        "adherence": 1.0,
+    }
+    return Record(**(given | changes))
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with Ledger(tmp_path / "folder" / "ledger.sqlite") as opened:
+        yield opened
+
+
+def write(path, *records: Record):
+    path.write_bytes(b"".join(record_line(r) for r in records))
+    return path
+
+
+def planned(ledger: Ledger):
+    return ledger.record_plan(header(), [run("r1", (on(0, 4), off(4, 10), on(10, 14), off(14, 24)))], RATE)
+
+
+def test_a_plan_is_entered_once(ledger):
+    assert planned(ledger) is True
+    assert planned(ledger) is False
+
+
+def test_a_record_counts_once_however_often_it_comes(ledger, tmp_path):
+    file = write(tmp_path / "t.jsonl", record(0, 0, 1), record(1, 1, 2))
+    assert ledger.ingest(file).added == 2
+    file.write_bytes(file.read_bytes() + record_line(record(2, 2, 3)))
+    again = ledger.ingest(file)
+    assert (again.added, again.repeated, again.faults) == (1, 2, ())
+
+
+def test_the_same_number_from_another_writer_is_another_record(ledger, tmp_path):
+    file = write(tmp_path / "t.jsonl", record(0, 0, 1), record(0, 0, 1, writer="other"))
+    assert ledger.ingest(file).added == 2
+
+
+def test_a_folder_is_taken_in_and_bad_lines_are_told(ledger, tmp_path):
+    folder = tmp_path / "telemetry"
+    TelemetryWriter(folder, "r1", "w").write(record(0, 0, 1))
+    (folder / "bad.jsonl").write_bytes(b'{"schema": "gridpace.telemetry/9"}\nnot json\n')
+    intake = ledger.ingest(folder)
+    assert intake.added == 1
+    assert len(intake.faults) == 2
+    assert "bad.jsonl, line 2" in intake.faults[1]
+
+
+def test_plan_and_telemetry_are_laid_side_by_side(ledger, tmp_path):
+    planned(ledger)
+    ledger.ingest(write(tmp_path / "t.jsonl", record(0, 0, 4), record(1, 10, 13, adherence=0.5)))
+    (account,) = ledger.accounts(CALENDAR_ID, START + timedelta(hours=12))
+    # Planned until 12 h: 4 h and 2 of 4 h; reported: 4 h and 2 of 3 h.
+    assert account.planned_tokens == pytest.approx(6e6)
+    assert account.tokens == pytest.approx(0.9 * 6e6)
+    assert account.planned_energy_kwh == pytest.approx(60.0)
+    assert account.energy_kwh == pytest.approx(60.0)
+    assert account.energy_error_kwh == pytest.approx(3.0)
+    assert account.planned_carbon_kg == pytest.approx(12.0)
+    assert account.carbon_kg == pytest.approx(60.0 * 0.2)
+    assert account.adherence == pytest.approx((4 * 1.0 + 2 * 0.5) / 6)
+    assert account.tokens_per_joule == pytest.approx(0.9e6 / 36e6)
+    assert account.planned_tokens_per_joule == pytest.approx(1e6 / 36e6)
+
+
+def test_carbon_follows_the_slots_a_record_lies_in(ledger, tmp_path):
+    planned(ledger)
+    ledger.ingest(write(tmp_path / "t.jsonl", record(0, 11, 13)))
+    (account,) = ledger.accounts(CALENDAR_ID, START + timedelta(hours=24))
+    assert account.carbon_kg == pytest.approx(10 * 0.2 + 10 * 0.4)
+
+
+def test_a_rollback_takes_tokens_away_and_a_silent_run_has_no_adherence(ledger, tmp_path):
+    ledger.record_plan(header(), [run("r1", (on(0, 24),)), run("r2", (on(0, 24),))], RATE)
+    rollback = record(1, 1, 1, tokens=0, useful_tokens=-400_000, energy_j=0.0, adherence=None)
+    ledger.ingest(write(tmp_path / "t.jsonl", record(0, 0, 1), rollback))
+    first, second = ledger.accounts(CALENDAR_ID, START + timedelta(hours=2))
+    assert first.tokens == pytest.approx(500_000)
+    assert (second.run, second.tokens, second.adherence, second.tokens_per_joule) == ("r2", 0, None, None)
+    assert ledger.reported_until(CALENDAR_ID) == START + timedelta(hours=1)
+
+
+def test_an_unknown_calendar_is_told(ledger):
+    assert ledger.reported_until("nowhere") is None
+    with pytest.raises(ConfigError, match="'nowhere' is not in the ledger"):
+        ledger.accounts("nowhere", START)
+
+
+def test_telemetry_that_is_not_there_is_told(ledger, tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        ledger.ingest(tmp_path / "none.jsonl")
+
+
+def test_a_file_that_is_no_ledger_is_left_alone(tmp_path):
+    file = tmp_path / "ledger.sqlite"
+    file.write_bytes(b"this is no database, but a letter of some length" * 10)
+    before = file.read_bytes()
+    with pytest.raises(ConfigError, match="is no ledger"):
+        Ledger(file)
+    assert file.read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_made_is_an_export_error(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(ExportError, match="cannot be made"):
+        Ledger(tmp_path / "file" / "ledger.sqlite")

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from planner.schedule import Plan, Schedule
+from planner.summary import closing_lines, summary
+from tests.outcomes import sample_outcome
+
+FILES = {"calendar": "out/s/2024-W20/calendars/ab", "report": "out/s/2024-W20/report.html"}
+PLAN = Plan(Schedule((), ()), "optimal", 100.0, 99.2, 0.008, (("energy", 100.0),), (), 0.5, 3.25, (("rows", 7),))
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    return sample_outcome()
+
+
+def test_the_object_has_the_agreed_keys_and_is_json(outcome):
+    told = json.loads(json.dumps(summary(outcome, PLAN, FILES), allow_nan=False))
+    assert told["calendar_id"] == outcome.calendar.calendar_id
+    assert (told["status"], told["mip_gap"], told["build_s"], told["solve_s"]) == ("optimal", 0.008, 0.5, 3.25)
+    assert told["violations"] == 0
+    assert told["files"] == FILES
+    assert {"energy_kwh", "carbon_kg", "cost", "water_l", "tokens", "peak_kw"} <= told.keys()
+    assert {"energy_kwh", "carbon_kg", "cost", "tokens"} <= told["baseline"]["asap"].keys() & told["baseline"][
+        "steady"
+    ].keys()
+    assert told["tokens"] == pytest.approx(sum(run["tokens"] for run in told["runs"]))
+    assert told["cost"] == pytest.approx(sum(told["terms"][name] for name in ("energy", "demand", "water", "wear")))
+
+
+def test_savings_are_stated_against_asap_and_withheld_with_the_reason(outcome):
+    saved = summary(outcome, PLAN, FILES)["saved"]
+    assert (saved["against"], saved["carbon_pct"], saved["cost_pct"]) == ("asap", 16.7, 3.2)
+    assert saved["asap"]["carbon_pct"] == 16.7
+    assert saved["steady"]["carbon_pct"] is None
+    assert "steady cannot make" in saved["steady"]["reason"]
+
+
+def test_a_promise_that_is_not_kept_is_counted_and_named(outcome):
+    told = summary(outcome, PLAN, FILES)
+    assert (told["deadlines_kept"], told["deadlines"]) == (6, 7)
+    assert told["shortfalls"][0]["run"] == outcome.week.runs[1].name
+
+
+def test_five_lines_close_a_planning(outcome):
+    lines = closing_lines(outcome, FILES)
+    assert [line.split()[0] for line in lines] == ["carbon", "cost", "energy", "deadlines", "files"]
+    assert "16.7 % less than asap" in lines[0]
+    assert "steady" not in lines[0]
+    assert "6 of 7 kept, late: =1+1 train" in lines[3]
+    assert lines[4].endswith("out/s/2024-W20: calendars/ab, report.html")
+    assert not any("\n" in line for line in lines)
+
+
+def test_broken_promises_are_said_in_the_closing_lines(outcome):
+    from dataclasses import replace
+
+    broken = replace(outcome, evaluation=replace(outcome.evaluation, violations=(SimpleNamespace(sentence="x"),)))
+    assert "the judge finds 1 broken promise" in closing_lines(broken, FILES)[3]
