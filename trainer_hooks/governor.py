@@ -253,7 +253,6 @@ class Governor:
             if due and (self._monotonic() < self._retry_s or not self._secure(save)):
                 self._enter("run")
                 break
-            self._handled = asked.boundary or self._handled
             if asked.state == "off" and self._on_off == "exit" and self._is_saved():
                 self._exit("the calendar gives the GPUs back")
                 break
@@ -290,7 +289,7 @@ class Governor:
             return
         if newer is not None:
             self._record()
-            self.calendar, self._handled = newer, None
+            self.calendar = newer
             self._run = self._run or newer.run
 
     def _carry_on(self, asked: Directive) -> None:

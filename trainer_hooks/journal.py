@@ -75,18 +75,20 @@ class Journal:
         """
         self.sample()
         now = self._clock.wall()
-        duration_s = (now - self._since).total_seconds()
+        # A wall clock that was set back gives a stretch without length, not a negative one.
+        start = min(self._since, now)
+        duration_s = (now - start).total_seconds()
         tokens = self.tokens.tokens - self._since_tokens
         useful = self.tokens.useful_tokens - self._since_useful
-        if duration_s <= 0 and not tokens and not useful:
+        if not duration_s and not tokens and not useful:
             return None
-        self._seconds[state] = self._seconds.get(state, 0.0) + max(duration_s, 0.0)
+        self._seconds[state] = self._seconds.get(state, 0.0) + duration_s
         record = Record(
             run=run,
             calendar_id=calendar.calendar_id if calendar else None,
             writer=self._writer,
             sequence=self._sequence,
-            t_start=self._since,
+            t_start=start,
             t_end=now,
             state=state,
             tokens=tokens,
@@ -98,7 +100,7 @@ class Journal:
             gpus=self._gpus,
             gpu_power_limit_w=limits.limit_w,
             enforced_limit_w=limits.enforced_w(),
-            adherence=self._adherence(state, calendar, now),
+            adherence=self._adherence(state, calendar, start, now),
         )
         self._sequence += 1
         self._since, self._energy = now, NO_ENERGY
@@ -119,10 +121,10 @@ class Journal:
             planned_tokens=self._planned_tokens,
         )
 
-    def _adherence(self, state: str, calendar: RunCalendar | None, now: datetime) -> float | None:
+    def _adherence(self, state: str, calendar: RunCalendar | None, start: datetime, now: datetime) -> float | None:
         if calendar is None:
             return None
-        plan = planned(calendar, FULFILS[state], self._since, now)
+        plan = planned(calendar, FULFILS[state], start, now)
         self._matching_s += plan.matching_s
         self._covered_s += plan.covered_s
         self._planned_tokens += plan.tokens

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from dataclasses import replace
@@ -77,6 +78,21 @@ def test_a_run_file_under_another_runs_name(home):
     (home / run_file("a")).write_bytes((home / run_file("b")).read_bytes())
     with pytest.raises(CalendarError, match="holds run 'b', not 'a'"):
         read_current(home, "a")
+
+
+def test_a_run_of_another_plan_or_name_although_its_hash_is_right(home, tmp_path):
+    header, runs = two_hours("a", "b", calendar_id="other")
+    other = write_calendar(tmp_path / "elsewhere", header, runs)
+    for source, why in ((other / run_file("a"), "key calendar_id"), (home / run_file("b"), "holds run 'b', not 'a'")):
+        content = source.read_bytes()
+        (home / run_file("a")).write_bytes(content)
+        document = json.loads((home / "calendar.json").read_text())
+        document["runs"][0]["sha256"] = hashlib.sha256(content).hexdigest()
+        (home / "calendar.json").write_text(json.dumps(document))
+        with pytest.raises(CalendarError, match=why):
+            read_runs(home)
+        with pytest.raises(CalendarError, match=why):
+            read_current(home, "a", verify=True)
 
 
 @pytest.mark.parametrize("file", ["../../etc/passwd", "/etc/passwd", "runs/../../a.json", "runs/b.json", ""])

@@ -204,6 +204,10 @@ def test_the_second_checkpoint_is_begun_early_enough(govern, clock):
     # Nothing was known of the first; the second is finished when the pause begins.
     assert begins == [200.0, 470.0]
     assert training.saved[1][1] == 500.0
+    report = governor.report()
+    assert report.seconds == pytest.approx({"run": 470.0, "save": 60.0, "hold": 170.0})
+    # Saving is work: only the holds are drawn at rest.
+    assert report.energy.energy_j == pytest.approx(530.0 * 400.0 + 170.0 * 50.0)
 
 
 def test_a_known_checkpoint_time_can_be_given(govern, clock):
@@ -230,6 +234,14 @@ def test_a_run_that_goes_on_elsewhere_saves_at_the_boundary(govern, clock):
     governor = govern(window(0, 100, "run", checkpoint="after"), window(100, 300, "run"))
     training = Training(governor, clock).run(300)
     assert training.saved == [(10, 100.0)]
+
+
+def test_a_boundary_crossed_late_is_saved_although_the_next_one_is_still_ahead(govern, clock):
+    governor = govern(
+        window(0, 95, "run", checkpoint="after"), window(95, 200, "run", checkpoint="after"), window(200, 300, "off")
+    )
+    training = Training(governor, clock).run(300)
+    assert training.saved == [(10, 100.0), (20, 200.0)]
 
 
 def test_a_failed_checkpoint_is_retried_and_the_run_goes_on_unheld(govern, clock, caplog):
@@ -434,6 +446,57 @@ def test_a_fault_inside_never_reaches_training_and_is_said_once(govern, clock, c
     training = Training(governor, clock).run(500)
     assert training.done == 50
     assert sum("ZeroDivisionError" in text for text in _warnings(caplog)) == 1
+
+
+def test_a_fault_that_stays_is_not_met_in_every_step(govern, clock):
+    governor = govern(window(0, 1000, "run"), poll_s=100.0)
+    met = []
+
+    def broken():
+        met.append(clock.now_s)
+        raise RuntimeError
+
+    governor._journal.sample = broken
+    Training(governor, clock).run(500)
+    assert met == [10.0, 110.0, 210.0, 310.0, 410.0]
+    del governor._journal.sample
+
+
+def test_a_newer_calendar_is_looked_for_now_and_then(clock, twin, tmp_path):
+    header, runs = two_hours("a")
+    write_calendar(tmp_path, header, runs)
+    feed = CalendarFeed(tmp_path, "a")
+    looked = []
+    poll = feed.poll
+    feed.poll = lambda: looked.append(clock.now_s) or poll()
+    with Governor(feed=feed, gpus=[twin], clock=clock.clock, poll_s=100.0) as governor:
+        Training(governor, clock).run(500)
+    assert looked == [0.0, 100.0, 200.0, 300.0, 400.0, 500.0]
+
+
+def test_a_forked_child_closes_nothing(govern, twin, monkeypatch):
+    governor = govern(window(0, 1000, "run", limit_w=300.0))
+    with monkeypatch.context() as child:
+        child.setattr("trainer_hooks.governor.os.getpid", lambda: -1)
+        governor.close()
+    assert twin.power_limit_w() == 300.0
+
+
+def test_a_wall_clock_set_back_gives_no_negative_time(twin, tmp_path):
+    wall_s, monotonic_s = [100.0], [0.0]
+    clock = ManualClock().clock
+    clock = replace(clock, wall=lambda: second(wall_s[0]), monotonic=lambda: monotonic_s[0])
+    writer = TelemetryWriter(tmp_path, "a", "w")
+    with Governor(run_calendar(window(0, 1000, "run")), gpus=[twin], clock=clock, telemetry=writer) as governor:
+        for wall in (130.0, 40.0, 110.0):
+            wall_s[0] = wall
+            monotonic_s[0] += 70.0
+            governor.step(tokens=TOKENS)
+            governor.report()
+    records = list(read_records(tmp_path))
+    assert [(record.t_end - record.t_start).total_seconds() for record in records] == [30.0, 0.0, 70.0]
+    assert sum(record.tokens for record in records) == 3 * TOKENS
+    assert [record.adherence for record in records] == [1.0, None, 1.0]
 
 
 def test_wrong_tokens_never_reach_training(govern, clock):
