@@ -149,14 +149,17 @@ def ics_command(calendar: Path, out: Path) -> None:
     show_default=True,
     help="One row per window of a run, or per block and slot.",
 )
-@click.option("--out", type=SITE, default=Path("plan.csv"), show_default=True, help="File; - prints it.")
-def csv_command(calendar: Path, table: str, out: Path) -> None:
+@click.option("--out", type=SITE, help="File; - prints it. [default: plan.csv, for slots blocks.csv]")
+def csv_command(calendar: Path, table: str, out: Path | None) -> None:
     """Write the plan as a table."""
     from planner.export.csv_files import slots_csv, windows_csv
     from planner.folders import read_published
 
     header, runs, _ = read_published(calendar)
-    _write_or_print(out, windows_csv(header, runs) if table == "windows" else slots_csv(header))
+    if table == "windows":
+        _write_or_print(out or Path("plan.csv"), windows_csv(header, runs))
+    else:
+        _write_or_print(out or Path("blocks.csv"), slots_csv(header))
 
 
 @cli.command("check", short_help="Have the independent judge replay a calendar.")

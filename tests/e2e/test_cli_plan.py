@@ -1,0 +1,210 @@
+"""The command line from a site file to everything that is published, as a user runs it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import icalendar
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ISSUED = "2024-05-12T18:00:00Z"
+MINI = """
+[site]
+name = "Werk Süd"
+timezone = "Europe/Berlin"
+latitude = 51.0
+longitude = 10.0
+zone = "demo-central"
+currency = "EUR"
+
+[horizon]
+week = "2024-W20"
+
+[prices]
+carbon_per_t = 80
+lateness_per_gpu_h = 2.5
+
+[tariff]
+adder_per_kwh = 0.02
+
+[sources.carbon]
+provider = "demo"
+
+[sources.price]
+provider = "demo"
+
+[sources.weather]
+provider = "demo"
+
+[[block]]
+name = "hall"
+capacity_kw = 20
+
+[block.cooling]
+kind = "room_air"
+rated_it_kw = 18
+
+[[pool]]
+name = "node"
+block = "hall"
+gpu = "H100-SXM"
+count = 8
+
+[[run]]
+name = "=1+1 <script>"
+gpus = 8
+tokens_per_gpu_s = 8000
+stages = [{ name = "train", tokens = 8.0e9, deadline = 2024-05-17T18:00:00 }]
+checkpoint_s = 60
+reload_s = 120
+min_run_h = 4
+min_pause_h = 4
+max_pauses = 4
+on_off_grid_h = 4
+"""
+
+
+def gridpace(*arguments: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command as a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "planner.cli", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "GRIDPACE_CACHE": str(cwd / "cache"), **environment},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory):
+    """A folder with a site file and its planned week, and what the command said."""
+    folder = tmp_path_factory.mktemp("Büro mit Leerzeichen")
+    (folder / "my site.toml").write_text(MINI, encoding="utf-8")
+    done = gridpace("plan", "my site.toml", "--json", "--issued-at", ISSUED, "--offline", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+@pytest.fixture(scope="module")
+def out(planned):
+    return planned[0] / "out" / "Werk Süd" / "2024-W20"
+
+
+def test_json_is_one_object_and_nothing_else(planned):
+    told = json.loads(planned[1].stdout)
+    assert told["violations"] == 0
+    assert told["issued_at"] == ISSUED
+    assert told["mip_gap"] <= 0.01
+    assert told["deadlines_kept"] == told["deadlines"] == 1
+    assert told["baseline"]["asap"]["tokens"] == pytest.approx(told["tokens"], rel=1e-6)
+    assert told["saved"]["carbon_pct"] == pytest.approx(
+        100 * (1 - told["carbon_kg"] / told["baseline"]["asap"]["carbon_kg"])
+    )
+    assert "Synthetic data" in planned[1].stderr
+
+
+def test_everything_published_is_there_and_nothing_else(planned, out):
+    told = json.loads(planned[1].stdout)
+    assert {path.name for path in out.iterdir()} == {
+        "calendars", "report.html", "calendar.ics", "plan.csv", "blocks.csv", "plan.json", "ledger.sqlite",
+    }  # fmt: skip
+    assert (out / "calendars" / "current").read_text().strip() == told["calendar_id"]
+    assert all((planned[0] / path).exists() for path in told["files"].values())
+    assert json.loads((out / "plan.json").read_text(encoding="utf-8")) == told
+
+
+def test_calendar_file_and_tables_tell_the_same(planned, out):
+    told = json.loads(planned[1].stdout)
+    with (out / "plan.csv").open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {row["run"] for row in rows} == {"'=1+1 <script>"}
+    assert sum(float(row["tokens"]) for row in rows) == pytest.approx(told["tokens"], rel=1e-6)
+    events = icalendar.Calendar.from_ical((out / "calendar.ics").read_bytes()).walk("VEVENT")
+    hours = sum((event["DTEND"].dt - event["DTSTART"].dt).total_seconds() for event in events) / 3600
+    assert hours == pytest.approx(sum(float(row["duration_h"]) for row in rows if row["state"] == "run"))
+
+
+def test_the_same_inputs_give_the_same_bytes(planned, out, tmp_path):
+    again = tmp_path / "again"
+    done = gridpace("plan", "my site.toml", "--out", again, "--issued-at", ISSUED, "--offline", cwd=planned[0])
+    assert done.returncode == 0, done.stderr
+    for folder in (out, again):
+        assert (folder / "calendars").is_dir()
+    files = sorted(path.relative_to(out) for path in (out / "calendars").rglob("*") if path.is_file())
+    assert files == sorted(path.relative_to(again) for path in (again / "calendars").rglob("*") if path.is_file())
+    for name in (*files, Path("report.html"), Path("calendar.ics"), Path("plan.csv"), Path("blocks.csv")):
+        assert (out / name).read_bytes() == (again / name).read_bytes(), name
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["carbon", "cost", "energy", "deadlines", "files"]
+
+
+def test_check_is_clean_and_a_broken_calendar_is_named_with_exit_code_3(planned, out, tmp_path):
+    clean = gridpace("check", out, "--site", "my site.toml", "--offline", cwd=planned[0])
+    assert clean.returncode == 0, clean.stderr
+    assert "clean; 1 runs, 1 of 1 deadlines kept" in clean.stdout
+    smaller = planned[0] / "smaller.toml"
+    smaller.write_text(MINI.replace("capacity_kw = 20", "capacity_kw = 7"), encoding="utf-8")
+    broken = gridpace("check", out, "--site", smaller, "--offline", "--json", cwd=planned[0])
+    told = json.loads(broken.stdout)
+    assert broken.returncode == 3
+    assert not told["clean"]
+    assert "capacity" in {found["kind"] for found in told["violations"]}
+    assert "no longer those of calendar" in broken.stderr
+
+
+def test_the_report_is_made_again_the_same(planned, out):
+    page = (out / "report.html").read_bytes()
+    (out / "report.html").unlink()
+    done = gridpace("report", out, "--site", "my site.toml", "--offline", cwd=planned[0])
+    assert done.returncode == 0, done.stderr
+    assert (out / "report.html").read_bytes() == page
+
+
+def test_exports_are_printed_or_written(planned, out, tmp_path):
+    printed = gridpace("export", "ics", out, "--out", "-", cwd=planned[0])
+    assert printed.stdout.startswith("BEGIN:VCALENDAR")
+    written = gridpace("export", "csv", out, "--table", "slots", "--out", tmp_path / "b.csv", cwd=planned[0])
+    assert written.stdout.strip() == str(tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_bytes() == (out / "blocks.csv").read_bytes()
+
+
+def test_a_corrupt_calendar_is_a_config_error(planned, out, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(out, copy)
+    (header,) = (copy / "calendars").glob("*/calendar.json")
+    header.write_bytes(header.read_bytes()[:200])
+    done = gridpace("check", copy, "--site", "my site.toml", "--offline", cwd=planned[0])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "calendar.json" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_telemetry_is_laid_beside_the_plan(planned, out, tmp_path):
+    from tests.unit.test_ledger import record
+    from trainer_hooks.calendar import read_runs
+    from trainer_hooks.telemetry import record_line
+
+    header, (run,) = read_runs(out / "calendars")
+    first = next(window for window in run.windows if window.state == "run")
+    one = record(
+        0, 0, 1, run=run.run, calendar_id=header.calendar_id, t_start=first.start, t_end=first.end, energy_j=3.6e6
+    )
+    (tmp_path / "t.jsonl").write_bytes(record_line(one))
+    copy = tmp_path / "copy"
+    shutil.copytree(out, copy)
+    arguments = ("report", copy, "--site", "my site.toml", "--offline", "--telemetry", tmp_path / "t.jsonl")
+    done = gridpace(*arguments, cwd=planned[0])
+    assert done.returncode == 0, done.stderr
+    assert "1 new records, 0 known" in done.stderr
+    assert "Planned, and what happened" in (copy / "report.html").read_text(encoding="utf-8")
+    assert "0 new records, 1 known" in gridpace(*arguments, cwd=planned[0]).stderr
