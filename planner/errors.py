@@ -2,6 +2,7 @@
 
 GridpaceError
 ├── ConfigError             exit 2   the site file, a series file or an option is wrong
+│   └── SiteFaults                   all faults of a site file at once (planner.config.faults)
 ├── DataUnavailable         exit 4   a series that the plan needs could not be had
 │   ├── StaleData                    only an answer older than allowed is there
 │   ├── GapInSeries                  rows are missing and may not be filled

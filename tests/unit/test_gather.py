@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from planner import outlook
 from planner.config import site_from_text, starter_site
 from planner.errors import ConfigError, DataUnavailable
-from planner.gather import actual_signals, gather, gather_signals, runs_of_week
+from planner.gather import gather, runs_of_week
+from planner.outlook import actual_signals, gather_signals
+from planner.sources.registry import open_source
+from planner.sources.rows import add_flag
+from planner.sources.series import STALE
 from planner.timegrid import iso_week, zone
 from thermal.plant import cooling, w_max_kw
 
@@ -155,6 +161,28 @@ def test_files_are_found_from_the_folder_of_the_site_file(tmp_path, monkeypatch)
     assert set(week.signals.price_per_kwh) == {0.05}
 
 
+class _Stale:
+    """A demo whose answers came from a cache 30 hours ago."""
+
+    name = "stale demo"
+
+    def __init__(self, source):
+        self.source = source
+
+    def fetch(self, signal, zone, start, end):
+        series = self.source.fetch(signal, zone, start, end)
+        fetched = NOW - timedelta(hours=30)
+        return replace(series, rows=add_flag(series.rows, STALE), fetched_at=fetched, issued_at=fetched)
+
+
+def test_the_last_good_answer_is_labelled_with_its_age(monkeypatch):
+    monkeypatch.setattr(outlook, "open_source", lambda spec, **kw: _Stale(open_source(spec, **kw)))
+    week = gather(site_of(), now=NOW)
+    assert "Stale data: carbon of demo demo-central is the last good answer, 30.0 h old." in week.labels
+    assert week.provenance[0].issued_at == NOW - timedelta(hours=30)
+    assert ("stale", 168) in week.provenance[0].flags
+
+
 # --- actuals -----------------------------------------------------------------------------------------------------
 
 
@@ -258,6 +286,16 @@ def test_overdue_runs_are_all_named():
     assert "'search-1b' lacks 2.2e+11 tokens" in caught.value.what
     assert "vision-3b" not in caught.value.what
     assert "tokens_done" in caught.value.fix
+
+
+def test_more_gpus_running_than_there_are_is_refused():
+    site = site_of(
+        ("priority = 2 #", 'running_in = "racks" #'),
+        ("tokens_done = 5e10", 'running_in = "racks"'),
+        ("count = 64", "commissioning = [{ since = 2024-05-01T00:00:00, count = 48 }]"),
+    )
+    with pytest.raises(ConfigError, match=r"runs of 64 GPUs are running in pool 'racks' .* which has 48 in service"):
+        runs_of_week(site, grid_of(site, "2024-W20"))
 
 
 def test_a_week_without_work_is_refused():

@@ -1,0 +1,210 @@
+"""What the grid and the weather do in a week: fetched, laid on its slots, labelled and traced to their source."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.config.providers import providers
+from planner.errors import ConfigError, DataUnavailable
+from planner.sources.align import HISTORY, Aligned, align
+from planner.sources.registry import open_source
+from planner.sources.series import PROFILE, STALE, SYNTHETIC
+from planner.timegrid import TimeGrid, iso, zone
+from planner.week import Provenance, Signals
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.config.site import Site
+    from planner.sources.cache import ResponseCache
+    from planner.sources.series import Series
+
+FIELDS = {
+    "carbon": "ci_gco2_per_kwh",
+    "price": "price_per_kwh",
+    "dry_bulb": "dry_bulb_c",
+    "wet_bulb": "wet_bulb_c",
+    "ghi": "ghi_w_per_m2",
+}
+"""Field of `Signals` that each signal fills."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Signals with what is known about them.
+
+    Args:
+        signals: Values per slot.
+        provenance: One entry per signal.
+        labels: Sentences that every output must show.
+    """
+
+    signals: Signals
+    provenance: tuple[Provenance, ...]
+    labels: tuple[str, ...]
+
+
+def gather_signals(
+    site: Site,
+    grid: TimeGrid,
+    *,
+    now: datetime,
+    offline: bool = False,
+    cache: ResponseCache | None = None,
+) -> Gathered:
+    """Return what the grid and the weather do in each slot, as far as the site's sources know it.
+
+    Args:
+        site: The site.
+        grid: The slots.
+        now: The present instant.
+        offline: Whether to keep off the network.
+        cache: Answers kept from earlier.
+
+    Raises:
+        ConfigError: A source gives another basis or currency than the site asks for.
+        DataUnavailable: A series cannot be had.
+    """
+    return _gathered(site, grid, _fetch(site, grid, now, offline=offline, cache=cache), now)
+
+
+def actual_signals(
+    site: Site,
+    grid: TimeGrid,
+    *,
+    now: datetime,
+    offline: bool = False,
+    cache: ResponseCache | None = None,
+) -> Gathered:
+    """Return what the grid and the weather did in a week that is over.
+
+    Reanalysis and the demo (which is synthetic) count as having happened; forecasts and profiles do not.
+
+    Args:
+        site: The site.
+        grid: The slots.
+        now: The present instant.
+        offline: Whether to keep off the network.
+        cache: Answers kept from earlier.
+
+    Raises:
+        DataUnavailable: The sources do not know the whole week as it was.
+    """
+    fetched = _fetch(site, grid, now, offline=offline, cache=cache)
+    for series, aligned in fetched:
+        rows = series.rows[(series.rows.t_end > grid.start) & (series.rows.t_start < grid.end)]
+        guessed = int((rows["kind"] == "forecast").sum())
+        profile = dict(aligned.flags).get(PROFILE, 0)
+        if guessed or profile:
+            raise DataUnavailable(
+                f"{series.signal} of {series.source} is not known as it was from {iso(grid.start)} to {iso(grid.end)}: "
+                f"{guessed} rows are forecasts and {profile} of {grid.n_slots} slots are a profile",
+                why="the week is not over, or the source has not yet measured it",
+                fix="ask again later, or give a file of measured values",
+            )
+    return _gathered(site, grid, fetched, now)
+
+
+def _fetch(
+    site: Site, grid: TimeGrid, now: datetime, *, offline: bool, cache: ResponseCache | None
+) -> list[tuple[Series, Aligned]]:
+    fetched = []
+    flat = site.flat_price_per_kwh is not None
+    folder = Path(site.file).parent
+    groups = providers(site.sources, site.place, site.carbon.basis, folder, price_wanted=not flat)
+    for provider in groups.values():
+        source = open_source(provider.spec, cache=cache, offline=offline, clock=lambda: now)
+        for signal in provider.signals:
+            series = source.fetch(signal, provider.zone, grid.start - HISTORY, grid.end)
+            _check_meaning(site, series)
+            fetched.append((series, align(series, grid, zone(site.place.timezone))))
+    return fetched
+
+
+def _gathered(site: Site, grid: TimeGrid, fetched: list[tuple[Series, Aligned]], now: datetime) -> Gathered:
+    values = {series.signal: aligned.values for series, aligned in fetched}
+    provenance = [_provenance(series, aligned) for series, aligned in fetched]
+    labels = [label for series, aligned in fetched for label in _labels(series, aligned, grid, now)]
+    if site.flat_price_per_kwh is not None:
+        values["price"] = np.full(grid.n_slots, site.flat_price_per_kwh)
+        provenance.append(
+            Provenance(
+                signal=FIELDS["price"],
+                source="flat price of the tariff",
+                unit=f"{site.place.currency}/kWh",
+                basis="",
+                licence="the site's own",
+                issued_at=None,
+                flags=(),
+                sha256=_digest(values["price"]),
+            )
+        )
+    order = list(FIELDS.values())
+    return Gathered(
+        signals=Signals(
+            ci_gco2_per_kwh=values["carbon"],
+            ci_basis=site.carbon.basis,
+            price_per_kwh=values["price"],
+            dry_bulb_c=values["dry_bulb"],
+            wet_bulb_c=np.minimum(values["wet_bulb"], values["dry_bulb"]),
+            ghi_w_per_m2=values["ghi"],
+        ),
+        provenance=tuple(sorted(provenance, key=lambda p: order.index(p.signal))),
+        labels=tuple(dict.fromkeys(labels)),
+    )
+
+
+def _check_meaning(site: Site, series: Series) -> None:
+    if series.signal == "carbon" and series.basis != site.carbon.basis:
+        raise ConfigError(
+            f"{series.source} gives carbon intensity of basis {series.basis!r}; the site counts {site.carbon.basis!r}",
+            why="bases differ by a fifth or more and are never mixed",
+            fix=f'set carbon.basis = "{series.basis}" in {site.file}, or choose another carbon source',
+        )
+    if series.signal == "price" and not series.unit.startswith(f"{site.place.currency}/"):
+        raise ConfigError(
+            f"{series.source} gives prices in {series.unit}; the site's currency is {site.place.currency}",
+            why="money is never converted silently",
+            fix=f"set site.currency in {site.file}, or give prices in {site.place.currency}",
+        )
+
+
+def _provenance(series: Series, aligned: Aligned) -> Provenance:
+    return Provenance(
+        signal=FIELDS[series.signal],
+        source=series.source,
+        unit=series.unit,
+        basis=series.basis,
+        licence=series.licence,
+        issued_at=series.issued_at,
+        flags=aligned.flags,
+        sha256=_digest(aligned.values),
+    )
+
+
+def _labels(series: Series, aligned: Aligned, grid: TimeGrid, now: datetime) -> list[str]:
+    """Return the sentences that a reader of the plan must see about one series."""
+    flags = dict(aligned.flags)
+    told: list[str] = []
+    if SYNTHETIC in flags:
+        told.append(f"Synthetic data: {series.source} is made up, not measured.")
+    if STALE in flags and series.fetched_at is not None:
+        age_h = (now - series.fetched_at) / timedelta(hours=1)
+        told.append(f"Stale data: {series.signal} of {series.source} is the last good answer, {age_h:.1f} h old.")
+    if PROFILE in flags:
+        since = "" if aligned.seam is None else f" from {iso(max(aligned.seam, grid.start))} on"
+        told.append(
+            f"Filled by profile: {flags[PROFILE]} of {grid.n_slots} slots of {series.signal} are the 28-day hourly "
+            f"median of {series.source}{since}, not a forecast."
+        )
+    return told
+
+
+def _digest(values: npt.NDArray[np.float64]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(values, dtype="<f8").tobytes()).hexdigest()
