@@ -26,7 +26,7 @@ import numpy as np
 
 from planner.evaluate import evaluate
 from planner.outcome import Counterfactual, Savings
-from planner.placing import Ground, Placement, resting_charge_kw
+from planner.placing import Ground, Placement, resting_charge_kw, room_kw
 from planner.publish import to_calendar
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
 from planner.slots import spells
@@ -63,9 +63,9 @@ def asap(week: Week, tokens: Mapping[str, float]) -> BaselineResult:
         week: All inputs.
         tokens: Run -> tokens to make in the horizon.
     """
-    order, best = _by_priority(week), None
+    order, best, room = _by_priority(week), None, room_kw(week)
     for _ in range(ROUNDS):
-        placed = _placed(week, order, tokens, None)
+        placed = _placed(Ground(week, room), order, tokens, None)
         result = _result(week, tokens, placed, "starts as soon as it fits, at full power where that fits")
         if best is None or _missing_share(result, tokens) < _missing_share(best, tokens):
             best = result
@@ -85,9 +85,9 @@ def steady(week: Week, tokens: Mapping[str, float]) -> BaselineResult:
         week: All inputs.
         tokens: Run -> tokens to make in the horizon.
     """
-    order = _by_priority(week)
+    order, room = _by_priority(week), room_kw(week)
     for spread in SPREADS:
-        placed = _placed(week, order, tokens, spread)
+        placed = _placed(Ground(week, room), order, tokens, spread)
         result = _result(week, tokens, placed, f"spread evenly over {spread:.0%} of its time")
         if not result.tokens_missing:
             return result
@@ -150,9 +150,8 @@ def _missing_share(result: BaselineResult, tokens: Mapping[str, float]) -> float
 
 
 def _placed(
-    week: Week, order: Sequence[Run], tokens: Mapping[str, float], spread: float | None
+    ground: Ground, order: Sequence[Run], tokens: Mapping[str, float], spread: float | None
 ) -> dict[str, Placement]:
-    ground = Ground(week)
     placed: dict[str, Placement] = {}
     for run in order:
         asked = tokens.get(run.name, 0.0)

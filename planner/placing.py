@@ -11,6 +11,8 @@ from power.gpu import at_limit
 from thermal.plant import cooling, w_max_kw
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from planner.week import Block, PoolOption, Run, Week
@@ -79,15 +81,20 @@ class BlockGround:
 class Ground:
     """A site on which gangs are placed one after another; a gang takes whole slots, also the one it ends in."""
 
-    def __init__(self, week: Week) -> None:
-        """Start with idle GPUs only."""
+    def __init__(self, week: Week, room_kw: Mapping[str, npt.NDArray[np.float64]]) -> None:
+        """Start with idle GPUs only.
+
+        Args:
+            week: All inputs.
+            room_kw: Block -> IT power that it may take, from `room_kw`.
+        """
         self.week = week
         self.slot_s = 60.0 * week.grid.slot_minutes
         self.free = {pool.name: pool.gpus_in_service(week.grid).copy() for pool in week.pools}
         self.blocks = {
             block.name: BlockGround(
                 it_kw=week.idle_kw(block),
-                room_kw=_room_kw(week, block),
+                room_kw=room_kw[block.name],
                 step_kw=block.power.ramp_step_kw,
                 window=min(1.0, block.power.ramp_window_min / week.grid.slot_minutes),
             )
@@ -139,6 +146,11 @@ def resting_charge_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
     needed_kwh = (battery.final_share - battery.initial_share) * battery.energy_kwh / battery.charge_efficiency
     share = needed_kwh / max(float(spare_kw.sum()) * week.grid.slot_h, needed_kwh)
     return np.minimum(spare_kw * share, battery.charge_kw)
+
+
+def room_kw(week: Week) -> dict[str, npt.NDArray[np.float64]]:
+    """Return the IT power that each block's cooling, capacity and steady battery charge allow, kW, shape (T,) each."""
+    return {block.name: _room_kw(week, block) for block in week.blocks}
 
 
 def _room_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:

@@ -102,7 +102,7 @@ def check_spells(week: Week, seen: RunTrace) -> Iterator[Violation]:
         if spell.end_s < horizon_s and runs and not saves_after(seen.windows, runs[-1]):
             yield _about("checkpoint", run.name, at, "no checkpoint", "a checkpoint before every stop", "asks for")
         goes_on = spell.end_s >= horizon_s or (spell.start_s <= 0.0 and run.running_in is not None)
-        done = spell == spells[-1] and seen.tokens_by(spell.end_s) >= week.work_tokens(run) * (1.0 - STATED_SHARE)
+        done = seen.tokens_by(spell.end_s) >= week.work_tokens(run) * (1.0 - STATED_SHARE)
         hours = (spell.end_s - spell.start_s) / 3600.0
         if not goes_on and not done and hours < run.min_run_h - SECOND_H:
             yield _number(

@@ -80,6 +80,8 @@ def test_asap_pauses_where_capacity_drops_and_obeys_the_shortest_run():
     result = asap(week, work(week))
     assert on_limits(result) == [700, 700, 700, 0, 0, 700, 700, 0]
     clean(week, result)
+    slow = replace(week, runs=(replace(run, min_pause_h=3.0, stages=(Stage("t", 3.5 * FULL_TOKENS_PER_H, at(8)),)),))
+    assert on_limits(asap(slow, work(slow))) == [700, 700, 700, 0, 0, 0, 700, 0]
     patient = replace(week, runs=(replace(run, min_run_h=3.5, stages=(Stage("t", FULL_TOKENS_PER_H, at(8)),)),))
     assert on_limits(asap(patient, work(patient)))[:2] == [700, 700]
     stubborn = replace(week, runs=(replace(run, max_pauses=0, stages=(Stage("t", 4 * FULL_TOKENS_PER_H, at(8)),)),))
@@ -103,6 +105,15 @@ def test_asap_staggers_starts_to_the_ramp_limit():
     result = asap(week, work(week))
     starts = [int(np.flatnonzero(on_limits(result, i))[0]) for i in range(3)]
     assert starts == [0, 1, 2]  # 122 kW each, 150 kW allowed: one start an hour, the third as the first stops
+    clean(week, result)
+
+
+def test_asap_does_not_let_two_gangs_go_at_once_if_the_ramp_forbids_it():
+    runs = (make_run("r1", 128, 1.5), make_run("r2", 128, 0.6, earliest_h=1.0))
+    block = make_block(n_slots=8, ramp_kw_per_min=10.0)
+    week = tiny_week(blocks=(block,), runs=runs)
+    result = asap(week, work(week))
+    assert on_limits(result, 1) == [0, 0, 700, 0, 0, 0, 0, 0]  # from hour 1 it would end 6 min after the first
     clean(week, result)
 
 

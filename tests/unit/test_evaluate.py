@@ -71,6 +71,14 @@ def test_reload_and_checkpoint_spill_over_slots_and_windows():
     assert len(found.violations) == 1
 
 
+def test_a_spell_too_short_for_reload_and_checkpoint_takes_nothing_from_its_neighbours():
+    run = make_run(work_h=2.0, reload_s=3 * 3600.0, checkpoint_s=3 * 3600.0, running_in="a1")
+    week = tiny_week(n_slots=16, runs=(run,))
+    found = judged(week, one_run(week, *[700.0] * 5, 0, 700, 0, *[700.0] * 8))
+    # 5 h less the checkpoint, nothing, 8 h to the horizon's end less the reload
+    assert found.runs[0].tokens == pytest.approx(256e3 * 3600 * (2 + 0 + 5), rel=1e-12)
+
+
 def test_work_that_ends_inside_a_slot():
     week = tiny_week(runs=(make_run(work_h=1.5),))
     found = judged(week, one_run(week, 700, 700, 0, 0, 0, 0, 0, 0, ends=at(1.5)))
@@ -296,6 +304,8 @@ def test_by_actual_signals_solar_follows_the_sun_and_statements_the_plan():
     dim = week.solar_kw(block, dull)
     assert flows.solar_kw == pytest.approx(dim)
     assert found.carbon_kg == pytest.approx(0.6 * (flows.facility_kw - dim).sum())
+    share = 256 * 1.1 / flows.it_kw[:4]
+    assert found.runs[0].carbon_kg == pytest.approx(0.6 * ((flows.facility_kw - dim)[:4] * share).sum())
     bright = replace(week.signals, ghi_w_per_m2=np.full(8, 1000.0))
     seen = evaluate(calendar, runs, week, bright).blocks[0]
     # all that is there while the plan used all; no more than planned where it curtailed
