@@ -20,6 +20,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from trainer_hooks.calendar import CalendarError
+from trainer_hooks.checkpoint import CheckpointTimer
 from trainer_hooks.clock import Clock
 from trainer_hooks.directive import Directive, directive
 from trainer_hooks.journal import Journal
@@ -44,8 +45,6 @@ OnOff = Literal["exit", "wait"]
 
 _LOG = logging.getLogger("trainer_hooks")
 _HOLD_SLICE_S = 1.0
-_RETRY_SAVE_S = 10.0
-_RETRY_SAVE_LIMIT_S = 300.0
 
 
 class Governor:
@@ -58,7 +57,8 @@ class Governor:
         gpus: GPUs to limit and to meter.
         clock: Time.
         telemetry: Where records go; None writes none.
-        on_off: At an `off` window, `exit` sets `should_exit` after saving; `wait` waits like a hold.
+        on_off: At an `off` window, `exit` sets `should_exit` after saving, and a loop that goes on all the same waits
+            from its next step; `wait` waits like a hold.
         may_pause: False follows power limits only: ranks that paused each by its own clock would stop at different
             steps and hang in their next collective.
         poll_s: How often a newer calendar is looked for, s.
@@ -94,7 +94,7 @@ class Governor:
         self._may_pause = may_pause
         self._poll_s = poll_s
         self._record_s = record_s
-        self._save_lead_s = save_lead_s
+        self._checkpoint = CheckpointTimer(save_lead_s, self._monotonic)
         self._strict = strict
         self._said: set[str] = set()
         self._pid = os.getpid()
@@ -103,10 +103,9 @@ class Governor:
         # A twin has no work of its own: it draws power for the states in which this training works.
         self._twins = tuple(gpu for gpu in gpus if isinstance(gpu, SimulatedGpu))
         self._journal = Journal(gpus, self._clock, telemetry)
-        self._steps = self._saved_step = self._pending_tokens = 0
+        self._steps = self._pending_tokens = 0
         self._stop = False
         self._handled: datetime | None = None
-        self._retry_s = self._retry_delay_s = 0.0
         self._wake_s = self._poll_due_s = self._monotonic()
         self._set_busy()
         atexit.register(self.close)
@@ -168,7 +167,7 @@ class Governor:
         try:
             self._steps += 1
             self._pending_tokens += int(tokens)
-            if self._monotonic() < self._wake_s and not self._stop:
+            if self._monotonic() < self._wake_s and (self.should_exit or not self._stop):
                 return self.should_exit
             self._attend(save)
         except Exception as error:
@@ -238,6 +237,9 @@ class Governor:
     def _attend(self, save: Save | None) -> None:
         """Do what the calendar asks for; returns when the next step may run, or the loop should end."""
         self._take_tokens()
+        if self.should_exit and not self._stop:
+            self._say("the loop did not end at should_exit: off windows are waited out from now on.")
+            self.should_exit, self._on_off = False, "wait"
         while not self.should_exit:
             asked = self._ask()
             if self._stop:
@@ -246,14 +248,14 @@ class Governor:
                 break
             due = asked.boundary is not None and asked.boundary != self._handled
             if asked.state in {"run", "safe"}:
-                if due and self._monotonic() >= self._retry_s and self._secure(save):
+                if due and not self._checkpoint.wait_s() and self._secure(save):
                     self._handled = asked.boundary
                 self._carry_on(asked)
                 break
-            if due and (self._monotonic() < self._retry_s or not self._secure(save)):
+            if due and (self._checkpoint.wait_s() or not self._secure(save)):
                 self._enter("run")
                 break
-            if asked.state == "off" and self._on_off == "exit" and self._is_saved():
+            if asked.state == "off" and self._on_off == "exit" and self._checkpoint.holds(self._steps):
                 self._exit("the calendar gives the GPUs back")
                 break
             self._hold(asked)
@@ -264,7 +266,7 @@ class Governor:
         now = self._clock.wall()
         if self.calendar is None:
             return Directive("safe", None, None, None)
-        asked = directive(self.calendar, now, self._save_lead_s)
+        asked = directive(self.calendar, now, self._checkpoint.lead_s)
         if asked.state == "safe":
             when = "is not valid yet" if asked.until else "has ended"
             self._say(f"calendar {self.calendar.calendar_id} {when}: training runs free, without a limit of ours.")
@@ -311,32 +313,21 @@ class Governor:
         self.should_exit = True
         _LOG.info("gridpace: %s; the checkpoint is written and the loop should end.", why)
 
-    def _is_saved(self) -> bool:
-        return self._saved_step == self._steps
-
     def _secure(self, save: Save | None) -> bool:
         """Write a checkpoint unless the state is already in one; False if that failed and training should go on."""
-        if self._is_saved():
+        if self._checkpoint.holds(self._steps):
             return True
         if save is None:
             self._say("a checkpoint is due, but step() was given no save: the run waits instead of ending.")
             return True
         self._enter("save")
-        begin_s = self._monotonic()
-        try:
-            save()
-        except Exception as error:
-            self._retry_delay_s = min(max(2 * self._retry_delay_s, _RETRY_SAVE_S), _RETRY_SAVE_LIMIT_S)
-            self._retry_s = self._monotonic() + self._retry_delay_s
+        error = self._checkpoint.write(save, self._steps)
+        if error is not None:
             self._enter("run")
             _LOG.warning("gridpace: the checkpoint failed (%r); training goes on, next try later.", error)
             if self._strict:
-                raise
-            return False
-        self._saved_step = self._steps
-        self._save_lead_s = max(self._save_lead_s, self._monotonic() - begin_s)
-        self._retry_s = self._retry_delay_s = 0.0
-        return True
+                raise error
+        return error is None
 
     def _limit(self, limit_w: float | None) -> None:
         if limit_w != self._limits.limit_w:
@@ -357,17 +348,18 @@ class Governor:
     def _schedule(self) -> None:
         """Set when step() next looks up, by the monotonic clock."""
         if self.should_exit:
-            self._wake_s = float("inf")
+            # A loop that goes on all the same is met again at its next step, unless the job itself was told to stop.
+            self._wake_s = float("inf") if self._stop else self._monotonic()
             return
         self._keep_records()
         now, now_s = self._clock.wall(), self._monotonic()
         waits_s = [self._record_s - self._journal.age_s()]
         if self._feed is not None:
             waits_s.append(self._poll_due_s - now_s)
-        if self._retry_s > now_s:
-            waits_s.append(self._retry_s - now_s)
+        if self._checkpoint.wait_s():
+            waits_s.append(self._checkpoint.wait_s())
         if self.calendar is not None:
-            until = directive(self.calendar, now, self._save_lead_s).until
+            until = directive(self.calendar, now, self._checkpoint.lead_s).until
             waits_s += [] if until is None else [(until - now).total_seconds()]
         self._wake_s = now_s + max(min(waits_s), 0.0)
 

@@ -160,9 +160,34 @@ def test_off_saves_and_ends_the_loop(govern, clock, twin):
     assert training.saved == [(10, 100.0)]
     assert clock.now_s == 100.0
     assert twin.power_limit_w() == 400.0
-    clock.now_s += STEP_S
-    assert governor.step(tokens=TOKENS, save=training.save)
-    assert training.saved == [(10, 100.0)]
+
+
+def test_a_loop_that_does_not_heed_should_exit_waits_instead(govern, clock, caplog):
+    """The five lines of the documentation have no `break`; they too must not train through an off window."""
+    governor = govern(window(0, 100, "run"), window(100, 300, "off"), window(300, 400, "run"), window(400, 500, "off"))
+    saved = []
+    ends = []
+    for step in range(21):
+        clock.now_s += STEP_S
+        ends.append(clock.now_s)
+        governor.step(tokens=TOKENS, save=lambda: saved.append(clock.now_s))
+        assert governor.should_exit == (step == 9)
+    # One step is trained before the loop is met again; then it waits, also through the second off window.
+    assert ends == [10.0 * (i + 1) for i in range(11)] + [310.0 + 10.0 * i for i in range(10)]
+    assert saved == [100.0, 110.0, 400.0]
+    assert clock.now_s == 500.0
+    assert sum("did not end" in text for text in _warnings(caplog)) == 1
+
+
+def test_after_a_stop_the_loop_is_left_alone(govern, clock):
+    governor = govern(window(0, 100, "run"), window(100, 300, "off"))
+    governor.request_stop()
+    training = Training(governor, clock).run(1000)
+    for _ in range(30):
+        clock.now_s += STEP_S
+        assert governor.step(tokens=TOKENS, save=training.save)
+    assert training.saved == [(1, 10.0)]
+    assert clock.slept_s == []
 
 
 def test_off_can_be_waited_out(govern, clock):
