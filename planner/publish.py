@@ -191,7 +191,7 @@ def _windows(
             windows.append(_off(windows[-1].end if windows else begin, end, why))
             continue
         let_go = decided.ends if decided.ends is not None and after == last_on else end
-        stops = let_go < grid.end and (let_go < end or slots.gpu_power_limit_w[min(after, grid.n_slots - 1)] == 0.0)
+        pauses = after < grid.n_slots and slots.gpu_power_limit_w[after] == 0.0
         energy_kwh = slots.energy_kwh[first:after]
         windows.append(
             Window(
@@ -202,7 +202,7 @@ def _windows(
                 block=slots.block,
                 gpus=slots.run.gpus,
                 gpu_power_limit_w=float(slots.gpu_power_limit_w[first]),
-                checkpoint="after" if stops else "none",
+                checkpoint="after" if pauses or let_go < end else "none",
                 tokens=round(float(slots.tokens[first:after].sum()), 6),
                 energy_kwh=round(float(energy_kwh.sum()), 6),
                 kgco2e=round(float((energy_kwh * kg_per_kwh[first:after]).sum()), 6),

@@ -170,11 +170,11 @@ def _lost(
             continue
         if spell.start_s > 0.0 or windows[spell.first].pool != run.running_in:
             begin = float(start_s[runs[0]])
-            lost.append((begin, min(begin + run.reload_s, spell.end_s)))
+            lost.append((begin, begin + run.reload_s))
         for i in runs:
             stops = i == runs[-1] and spell.end_s < horizon_s
             if stops or saves_after(windows, i):
-                lost.append((max(float(end_s[i]) - run.checkpoint_s, spell.start_s), float(end_s[i])))
+                lost.append((float(end_s[i]) - run.checkpoint_s, float(end_s[i])))
     return lost
 
 

@@ -221,6 +221,28 @@ def test_a_battery_that_must_end_fuller_is_charged_while_it_rests():
     assert found.blocks[0].battery_kwh[-1] == pytest.approx(160.0, abs=1e-3)
 
 
+def test_a_charging_battery_leaves_less_room_for_gangs():
+    block = make_block(n_slots=8, capacity_kw=340.0, plant=dry_cooler(1000.0), battery=battery(final_share=0.9))
+    week = tiny_week(blocks=(block,), runs=(make_run(work_h=2.0),))
+    result = asap(week, work(week))
+    assert on_limits(result)[:2] == [500, 500]
+    clean(week, result)
+    idle = replace(week, blocks=(replace(block, battery=battery()),))
+    assert on_limits(asap(idle, work(idle)))[:2] == [700, 700]
+
+
+def test_gpus_that_are_powered_down_need_their_whole_power():
+    block = make_block(n_slots=8, capacity_kw=310.0, plant=dry_cooler(1000.0), idle_powered=False)
+    week = tiny_week(blocks=(block,), runs=(make_run(work_h=2.0),))
+    result = asap(week, work(week))
+    assert on_limits(result)[:2] == [700, 700]
+    clean(week, result)
+    less = replace(
+        week, blocks=(make_block(n_slots=8, capacity_kw=295.0, plant=dry_cooler(1000.0), idle_powered=False),)
+    )
+    assert on_limits(asap(less, work(less)))[:2] == [500, 500]
+
+
 def test_a_run_without_work_stays_off():
     week = tiny_week(runs=(make_run(tokens_done=1e12),))
     assert asap(week, work(week)).schedule.runs[0].pool is None

@@ -122,6 +122,14 @@ def test_energy_carbon_and_money_of_a_flat_day():
     assert run.tokens_per_joule == pytest.approx(1000.0 / 1100.0)
 
 
+def test_gpus_that_are_powered_down_draw_nothing_until_a_gang_takes_them():
+    powered = np.array([True, True, False, False, True, True, True, True])
+    week = tiny_week(blocks=(make_block(n_slots=8, idle_powered=powered),), runs=(make_run(work_h=2.0),))
+    found = judged(week, one_run(week, 0, 700, 700, 0, 0, 0, 0, 0))
+    assert found.violations == ()
+    assert found.blocks[0].it_kw[:4] == pytest.approx([76.8, 76.8 + 256 * 0.95, 256 * 1.1, 0.0])
+
+
 def test_water_is_paid_by_the_cubic_metre():
     plant = dry_cooler(1000.0, pad_effectiveness=0.7)
     block = make_block(n_slots=8, plant=plant)
