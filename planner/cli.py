@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planner.errors import ConfigError, GridpaceError
-from planner.terminal import clean_stdout, note, stage
+from planner.terminal import clean_stdout, note, open_streams, stage
 
 if TYPE_CHECKING:
     from planner.config import Site
@@ -251,10 +251,7 @@ def demo_command(out: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
-    # A terminal that cannot show a sign gets a question mark, never a traceback.
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+    open_streams()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 

@@ -172,7 +172,7 @@ class _Training:
             SimulatedGpu(curve, monotonic=self._time.monotonic, uuid=f"GPU-simulated-{i}", idle_power_w=idle_w)
             for i in range(self._run.gpus)
         ]
-        writer = f"demo-{quote(self._run.name, safe='')[:60]}-{job}"
+        writer = f"demo-{self._calendar.calendar_id}-{quote(self._run.name, safe='')[:60]}-{job}"
         for gpu in gpus:
             gpu.set_busy(True)
         with Governor(
@@ -233,16 +233,16 @@ def demo_table(done: Demo) -> Any:
     carbon_kg = (sum(a.planned_carbon_kg for a in accounts), sum(a.carbon_kg for a in accounts))
     per_joule = (_per_joule(tokens[0], energy_kwh[0]), _per_joule(tokens[1], energy_kwh[1]))
     table = Table(box=SIMPLE_HEAD, show_footer=True, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("", footer="all runs", overflow="fold")
+    table.add_column("", footer="all runs", no_wrap=True, max_width=16)
     for name, sums, tell in (
-        ("tokens", tokens, wording.tokens),
-        ("kWh", energy_kwh, wording.number),
-        ("tokens/J", per_joule, wording.number),
-        ("kg CO2e", carbon_kg, wording.number),
+        ("\ntokens", tokens, wording.tokens),
+        ("\nkWh", energy_kwh, wording.number),
+        ("tokens\nper J", per_joule, wording.number),
+        ("kg\nCO2e", carbon_kg, wording.number),
     ):
-        for kind, value in zip(("planned", "actual"), sums, strict=True):
+        for kind, value in zip(("plan", "real"), sums, strict=True):
             table.add_column(f"{name}\n{kind}", footer=tell(value), justify="right")
-    table.add_column("time as\nplanned", justify="right")
+    table.add_column("\nas\nplan", justify="right")
     for a in accounts:
         table.add_row(
             escape(a.run),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
@@ -36,18 +37,30 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
+def open_streams() -> None:
+    """Make standard output and error usable whatever the caller gave.
+
+    A closed one leads nowhere instead of to an error, and a sign that a terminal cannot show becomes a question mark.
+    """
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8"))
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 @contextmanager
 def clean_stdout() -> Iterator[None]:
     """Send what anything below prints, C libraries too, to standard error until the block ends."""
     sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
     try:
-        kept = os.dup(1)
-    except OSError:
-        # Standard output is closed: nothing can be printed there anyway.
-        yield
-        return
-    try:
-        os.dup2(2, 1)
         yield
     finally:
         sys.stdout.flush()

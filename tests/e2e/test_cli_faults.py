@@ -153,6 +153,21 @@ def test_what_c_libraries_print_does_not_reach_standard_output():
     assert "and of Python" in done.stderr
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_are_no_fault(closed, tmp_path):
+    line = f"{sys.executable} -m planner.cli init {tmp_path}/new {closed}"
+    done = subprocess.run(line, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert (tmp_path / "new" / "site.toml").is_file()
+    assert done.stderr == ""
+
+
+def test_signs_that_a_terminal_cannot_show_are_replaced(tmp_path):
+    done = gridpace("plan", "λ.toml", cwd=tmp_path, PYTHONIOENCODING="ascii")
+    assert done.returncode == 2
+    assert "?.toml does not exist" in done.stderr
+
+
 def test_all_faults_of_a_site_file_are_told_at_once(tmp_path):
     (tmp_path / "site.toml").write_text(MINI.replace("gpus = 8", "gpus = -8").replace("count = 8", "cuont = 8"))
     done = gridpace("plan", "site.toml", cwd=tmp_path)

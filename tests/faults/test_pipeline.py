@@ -1,0 +1,71 @@
+"""Publishing a planned week is whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+
+from planner import pipeline
+from planner.errors import ExportError
+from planner.folders import CALENDARS
+from planner.schedule import Plan, Schedule
+from tests.outcomes import sample_outcome
+from trainer_hooks import publish as hooks_publish
+
+PLAN = Plan(Schedule((), ()), "optimal", 100.0, 99.2, 0.008, (("energy", 100.0),), (), 0.5, 3.25, (("rows", 7),))
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    return sample_outcome(kept=True), sample_outcome()
+
+
+def everything(folder):
+    return {
+        path.relative_to(folder): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith("ledger.sqlite")
+    }
+
+
+def test_what_is_written_is_what_the_summary_names(outcomes, tmp_path):
+    told = pipeline.write_outcome(tmp_path, outcomes[0], PLAN)
+    assert sorted(str(path) for path in tmp_path.iterdir() if path.name != CALENDARS) == sorted(
+        path for name, path in told["files"].items() if name != "calendar"
+    )
+
+
+@pytest.mark.parametrize("full_at", ["calendar.json", "current"])
+def test_a_disk_that_fills_while_publishing_leaves_the_week_before_in_force(outcomes, tmp_path, monkeypatch, full_at):
+    pipeline.write_outcome(tmp_path, outcomes[0], PLAN)
+    before = everything(tmp_path)
+    real = hooks_publish._write_file
+
+    def full(path, content):
+        if full_at in path.name:
+            path.write_bytes(content[:5])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(path, content)
+
+    monkeypatch.setattr(hooks_publish, "_write_file", full)
+    with pytest.raises(ExportError, match="could not be published"):
+        pipeline.write_outcome(tmp_path, outcomes[1], PLAN)
+    after = everything(tmp_path)
+    assert {path: after[path] for path in before} == before
+    assert not [path for path in after if path.name.startswith(".")]
+
+
+def test_a_ledger_that_cannot_be_written_leaves_nothing_new(outcomes, tmp_path):
+    (tmp_path / "ledger.sqlite").mkdir()
+    with pytest.raises(ExportError, match="ledger"):
+        pipeline.write_outcome(tmp_path, outcomes[0], PLAN)
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger.sqlite"]
+
+
+def test_the_carbon_rate_gives_the_site_total_back(outcomes):
+    week, found = outcomes[0].week, outcomes[0].evaluation
+    rate = pipeline.site_carbon_rate(week, found)
+    it_kwh = sum(block.it_kw for block in found.blocks) * week.grid.slot_h
+    assert sum(kg * kwh for kg, kwh in zip(rate, it_kwh, strict=True)) == pytest.approx(found.carbon_kg)
