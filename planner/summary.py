@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 HEADLINE = "asap"
 """The way of working without a plan that savings are stated against first."""
 
+_NAMED = 3
+
 
 def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str, Any]:
     """Return a planned week as one JSON object.
@@ -137,7 +139,8 @@ def closing_lines(outcome: Outcome, files: Mapping[str, str]) -> tuple[str, ...]
     found = outcome.evaluation
     kept = found.deadlines - found.deadlines_missed
     late = [f"{run.run} {stage.stage}" for run in found.runs for stage in run.stages if not stage.met]
-    names = f", late: {', '.join(late)}" if late else ""
+    more = f" and {len(late) - _NAMED} more" if len(late) > _NAMED else ""
+    names = f", late: {', '.join(late[:_NAMED])}{more}" if late else ""
     count = len(found.violations)
     broken = f"; the judge finds {count} broken {'promise' if count == 1 else 'promises'}" if count else ""
     peak = f"PUE {found.pue:.3f}, highest import {wording.power(found.peak_kw)}"

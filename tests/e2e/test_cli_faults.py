@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -191,6 +194,33 @@ def test_a_place_that_cannot_be_written_leaves_nothing(tmp_path):
 def test_no_colour_and_no_spinner_where_there_is_no_terminal(tmp_path):
     done = gridpace("plan", "nowhere.toml", cwd=tmp_path, NO_COLOR="1")
     assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize("colour", [{}, {"NO_COLOR": "1"}])
+def test_on_a_terminal_progress_turns_and_results_stay_clean(tmp_path, colour):
+    code = (
+        "import time\n"
+        "from planner.terminal import stage\n"
+        "with stage('planning'):\n"
+        "    time.sleep(0.3)\n"
+        "print('result')\n"
+    )
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "TERM": "xterm-256color", **colour},
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        text=True,
+        check=True,
+    )
+    os.close(theirs)
+    shown = os.read(ours, 100_000).decode()
+    os.close(ours)
+    assert done.stdout == "result\n"
+    assert shown.count("planning") >= 2
+    assert bool(re.search(r"\x1b\[[0-9;]*3[0-9]m", shown)) == (not colour)
 
 
 def test_init_writes_a_site_file_that_doctor_and_plan_would_take_and_never_overwrites(tmp_path):

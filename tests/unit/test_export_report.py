@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 import pytest
 
 from planner.export.charts.frame import TimeAxis
+from planner.export.charts.power import LIMIT
 from planner.export.report import report_html
 from planner.ledger import RunAccount
 from planner.week import Signals
@@ -127,7 +128,9 @@ def test_power_stacks_add_up_and_lie_beside_their_limit(outcome, page):
     used = traces["IT"] + traces["Cooling"] + traces["Battery charging"]
     supplied = traces["Grid import"] + traces["Solar"] + traces["Battery discharging"]
     assert used == pytest.approx(supplied, abs=0.01)
-    assert (used <= traces["Limit of the block"] + 0.01).all()
+    limit = traces[LIMIT] + 0.01
+    assert (traces["IT"] + traces["Cooling"] <= limit).all()
+    assert (traces["Grid import"] <= limit).all()
     assert len(used) == outcome.week.grid.n_slots + 1
 
 

@@ -61,3 +61,14 @@ def test_broken_promises_are_said_in_the_closing_lines(outcome):
 
     broken = replace(outcome, evaluation=replace(outcome.evaluation, violations=(SimpleNamespace(sentence="x"),)))
     assert "the judge finds 1 broken promise" in closing_lines(broken, FILES)[3]
+
+
+def test_of_many_late_stages_three_are_named(outcome):
+    from dataclasses import replace
+
+    runs = tuple(
+        replace(run, stages=tuple(replace(stage, met=False) for stage in run.stages)) for run in outcome.evaluation.runs
+    )
+    late = replace(outcome, evaluation=replace(outcome.evaluation, runs=runs))
+    assert "0 of 7 kept, late: " in closing_lines(late, FILES)[3]
+    assert closing_lines(late, FILES)[3].endswith(" and 4 more")

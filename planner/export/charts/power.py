@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from trainer_hooks.contract import BlockPlan
 
 
+LIMIT = "Limit (IT with cooling; grid import)"
+"""Name of the block's limit: charging the battery from the sun counts towards neither."""
+
+
 def power_figure(
     block: Block,
     plan: BlockPlan,
@@ -73,8 +77,17 @@ def power_figure(
     if has_battery:
         data.append(area(plan.discharge_kw, "Battery discharging", GREEN, "comes", "y2"))
     data += [
-        _limit(time, capacity_kw / factor, "Limit of the block", BLACK, "y", template, "dash"),
-        _limit(time, capacity_kw / factor, "Limit of the block", BLACK, "y2", template, "dash", showlegend=False),
+        _limit(time, capacity_kw / factor, LIMIT, BLACK, "y", template, "dash"),
+        _limit(
+            time,
+            capacity_kw / factor,
+            LIMIT,
+            BLACK,
+            "y2",
+            template,
+            "dash",
+            showlegend=False,
+        ),
     ]
     # A cooling limit far above the block's own limit would only squeeze the figure.
     if (w_max_kw < capacity_kw).any():
