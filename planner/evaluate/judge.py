@@ -82,7 +82,7 @@ def evaluate(calendar: Calendar, runs: Sequence[RunCalendar], week: Week, signal
         ]
         carbon = float(window_carbon_kg(run_trace, gang_kw, kg_per_kwh, cut).sum())
         results.append(_run_result(run_trace, energy_kwh, carbon, done))
-    found += check_shortfalls(calendar, {r.run: r.stages for r in results})
+    found += check_shortfalls(week, calendar, {r.run: r.stages for r in results})
     return _totals(week, signals or week.signals, traces, results, seen, found)
 
 

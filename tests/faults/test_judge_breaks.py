@@ -305,5 +305,22 @@ def test_a_missed_deadline_that_the_calendar_names_truly_is_no_broken_promise():
     assert found.violations == ()
     assert found.deadlines_missed == 1
     assert found.runs[1].stages[0].announced
+    assert "and the calendar does not say so" in missing.violations[0].sentence
     understated = replace(calendar, shortfalls=short("late", "train", 0.9 * (stage.due_tokens - stage.tokens)))
     assert kinds(evaluate(*renamed(understated, runs), week)) == {"shortfall"}
+
+
+def test_a_shortfall_inside_a_slot_may_be_off_by_the_seconds_of_reload_and_checkpoint():
+    week = site()
+    late = replace(week.runs[1], stages=(replace(week.runs[1].stages[0], deadline=at(7.5)),))
+    week = replace(week, runs=(week.runs[0], late, week.runs[2]))
+    calendar, runs = published(week, kept())
+    # by half past the first hour of running, 1,200 s after the reload at 0.7 of full speed
+    missing = 128e3 * (3 * 3600 - 0.7 * 1200)
+
+    def verdict(tokens: float) -> set[str]:
+        return kinds(evaluate(*renamed(replace(calendar, shortfalls=short("late", "train", tokens)), runs), week))
+
+    assert verdict(missing) == set()
+    assert verdict(missing + 128e3 * 850) == set()
+    assert verdict(missing - 128e3 * 1050) == {"shortfall"}
