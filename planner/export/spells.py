@@ -37,11 +37,6 @@ class Spell:
         return self.windows[-1].end
 
     @property
-    def hours(self) -> float:
-        """Length, h."""
-        return (self.end - self.start).total_seconds() / 3600
-
-    @property
     def tokens(self) -> float:
         """Tokens expected."""
         return sum(window.tokens for window in self.windows)

@@ -36,7 +36,6 @@ INK = "#1f2933"
 MUTED = "#52606d"
 GRID = "#e4e7eb"
 GREY = "#b8c1cc"
-PALE = "#dfe4ea"
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
