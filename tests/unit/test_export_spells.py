@@ -51,9 +51,7 @@ def test_power_of_windows_off_the_slot_edges():
 @given(st.lists(st.floats(0.01, 23.99), min_size=1, max_size=8, unique=True))
 def test_no_energy_is_lost_between_windows_and_slots(cuts):
     edges = [0.0, *sorted(cuts), 24.0]
-    windows = tuple(
-        on(a, b, energy_kwh=float(i + 1)) for i, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True))
-    )
+    windows = tuple(on(a, b, energy_kwh=float(i + 1)) for i, (a, b) in enumerate(pairwise(edges)))
     power_kw = run_power_kw(run("r", windows), GRID)
     assert power_kw.sum() * GRID.slot_h == pytest.approx(sum(w.energy_kwh for w in windows))
     assert (power_kw >= 0).all()
