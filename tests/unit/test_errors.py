@@ -24,3 +24,9 @@ def test_an_error_says_what_why_and_fix():
     assert str(errors.ConfigError("w", "y", "f")) == "w\nwhy: y\nfix: f"
     assert str(errors.ConfigError("w", fix="f")) == "w\nfix: f"
     assert errors.Infeasible("w", conflicts=("a", "b")).conflicts == ("a", "b")
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_every_error_stands_in_the_catalogue_with_its_exit_code(kind, root):
+    page = (root / "docs" / "errors.md").read_text(encoding="utf-8")
+    assert f"| `{kind.__name__}` | {kind.exit_code} |" in page
