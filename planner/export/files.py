@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from planner.errors import ExportError
+from planner.errors import ExportError, GridpaceError, NotPermitted
 
 
 @contextmanager
@@ -22,6 +22,7 @@ def staged_files(files: Mapping[Path, bytes]) -> Iterator[None]:
 
     Raises:
         ExportError: The disk refused (full, read-only, a file where a folder should be).
+        NotPermitted: The user may not write there.
     """
     mark = secrets.token_hex(6)
     staging = {path: path.with_name(f".{path.name}.{mark}") for path in files}
@@ -52,6 +53,7 @@ def write_files(files: Mapping[Path, bytes]) -> None:
 
     Raises:
         ExportError: The disk refused; nothing half-written remains.
+        NotPermitted: The user may not write there.
     """
     with staged_files(files):
         pass
@@ -64,8 +66,9 @@ def _write(path: Path, content: bytes) -> None:
         os.fsync(stream.fileno())
 
 
-def _refused(path: Path, error: OSError) -> ExportError:
-    return ExportError(
+def _refused(path: Path, error: OSError) -> GridpaceError:
+    kind = NotPermitted if isinstance(error, PermissionError) else ExportError
+    return kind(
         f"{path} cannot be written ({error.strerror or error})",
         why="nothing half-written was left",
         fix="free space or name another folder, then run the command again",
