@@ -119,9 +119,11 @@ def compare(plan: Evaluation, baseline: Evaluation) -> tuple[Savings | None, str
         baseline: The judge's figures of the baseline.
 
     Returns:
-        Savings in % of the baseline's figures, or None where any run's tokens differ by over one part in a million;
+        Savings in % of the baseline's figures, or None where there is no work or any run's tokens differ by over 1e-6;
         a figure is None where the baseline's is not above zero. The reason is "" where savings are stated.
     """
+    if not plan.tokens > 0.0:
+        return None, "the plan makes no tokens"
     made = {run.run: run.tokens for run in baseline.runs}
     for run in plan.runs:
         other = made.get(run.run, 0.0)

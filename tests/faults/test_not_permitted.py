@@ -11,7 +11,12 @@ from planner.export.files import write_files
 
 @pytest.mark.parametrize(
     ("number", "kind"),
-    [(errno.EACCES, NotPermitted), (errno.EPERM, NotPermitted), (errno.EROFS, ExportError), (errno.ENOSPC, ExportError)],
+    [
+        (errno.EACCES, NotPermitted),
+        (errno.EPERM, NotPermitted),
+        (errno.EROFS, ExportError),
+        (errno.ENOSPC, ExportError),
+    ],
 )
 def test_a_refused_write_says_whether_it_was_the_disk_or_the_user(monkeypatch, tmp_path, number, kind):
     def refuse(self, *arguments, **named):

@@ -278,3 +278,9 @@ def test_a_saving_of_money_that_is_earned_is_not_a_share():
     plan = judged(week, asap(week, work(week)).schedule)
     savings, reason = compare(plan, plan)
     assert (savings.cost_pct, savings.carbon_pct, reason) == (None, 0.0, "")
+
+
+def test_no_savings_are_stated_for_no_work():
+    week = tiny_week()
+    nothing = judged(week, asap(week, {"r1": 0.0}).schedule)
+    assert compare(nothing, nothing) == (None, "the plan makes no tokens")
