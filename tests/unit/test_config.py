@@ -295,6 +295,67 @@ def test_a_gang_whose_start_is_more_than_the_ramp_is_a_fault():
     assert "a step of 17 kW; block 'hall' may change by 14 kW between slots" in faults[0].what
 
 
+ON_THE_LIMIT = {
+    "all tokens done": ("tokens_done = 5e10", "tokens_done = 4.0e11"),
+    "a spell of the whole week": ("min_run_h = 4", "min_run_h = 168"),
+    "a pause of the whole week": ("min_pause_h = 2", "min_pause_h = 168"),
+    "a grid of the whole week": ("min_run_h = 4", "on_off_grid_h = 168"),
+    "lowest and highest limit": ("priority = 2 #", "power_limits_w = [175, 700] #"),
+    "maintenance at full capacity": ("capacity_kw = 60", "capacity_kw = 100"),
+    "a full battery": ("energy_kwh = 100", "energy_kwh = 100\ninitial_share = 0.9\nfinal_share = 0.1"),
+    "a gang of the whole pool": ("gpus = 32", "gpus = 64"),
+    "the narrowest ramp": ("ramp_kw_per_min = 20", f"ramp_kw_per_min = {32 * (810.6 - 264.7) / 1000 / 15!r}"),
+}
+
+
+@pytest.mark.parametrize("case", ON_THE_LIMIT)
+def test_on_the_limit_is_within_it(case):
+    assert site_of(ON_THE_LIMIT[case]).warnings == ()
+
+
+OVER_THE_LIMIT = {
+    "equal deadlines": (
+        "deadline = 2024-05-19T18:00:00",
+        "deadline = 2024-05-16T18:00:00",
+        "run[0].stages[1].deadline",
+    ),
+    "an empty maintenance": ("end = 2024-05-15T12:00:00", "end = 2024-05-15T08:00:00", "block[0].maintenance[0].end"),
+    "an empty battery window": ("energy_kwh = 100", "energy_kwh = 100\nmin_share = 0.9", "block[0].battery.min_share"),
+    "an empty service": (
+        "capacity_kw = 100 ",
+        "available_from = 2024-05-01T00:00:00\navailable_until = 2024-05-01T00:00:00\ncapacity_kw = 100 ",
+        "block[0].available_until",
+    ),
+    "a fiftieth of the power": ("rated_it_kw = 90", "rated_it_kw = 2", "block[0].cooling.rated_it_kw"),
+    "fifty times the power": ("peak_kw = 40", "peak_kw = 5000", "block[0].solar.peak_kw"),
+}
+
+
+@pytest.mark.parametrize("case", OVER_THE_LIMIT)
+def test_what_must_differ_may_not_be_equal(case):
+    old, new, key = OVER_THE_LIMIT[case]
+    (fault,) = faults_of(edited((old, new)))
+    assert fault.key == key
+
+
+@pytest.mark.parametrize(
+    ("points", "key"),
+    [
+        ([[350, 600, 0.7], [350, 900, 1.0]], "points[1].gpu_power_limit_w"),
+        ([[350, 200, 0.7], [700, 900, 1.0]], "points[0].it_w_per_gpu"),
+        ([[350, 600, 0.7], [700, 900, 0.9]], "points[1].relative_throughput"),
+        ([[350, 600, 1.7], [700, 900, 1.0]], "points[0].relative_throughput"),
+    ],
+)
+def test_points_of_an_own_gpu_type_must_be_physical(points, key):
+    written = ", ".join(
+        f"{{ gpu_power_limit_w = {limit}, it_w_per_gpu = {watts}, relative_throughput = {share} }}"
+        for limit, watts, share in points
+    )
+    (fault,) = faults_of(starter_site() + f"[gpu.mine]\nidle_w_per_gpu = 200\npoints = [{written}]\n")
+    assert fault.key == f"gpu.mine.{key}"
+
+
 def test_a_wrong_key_does_not_hide_the_other_faults_of_its_table():
     faults = faults_of(
         edited(("gpus = 32", 'gpus = "32"'), ("min_run_h = 4", "min_run_h = 169"), ("basis =", "bsis ="))

@@ -229,6 +229,8 @@ def test_idle_gpus_are_powered_down_where_cooling_them_does_not_fit():
     between = float(idle_kw[56] + both_kw[56]) / 2  # carries the idle GPUs, but not with their cooling
     week = gather(site_of(("capacity_kw = 60", f"capacity_kw = {between!r}")), now=NOW)
     assert not week.blocks[0].idle_powered[56]
+    just = site_of(("capacity_kw = 60", f"capacity_kw = {float(both_kw[56])!r}"))
+    assert gather(just, now=NOW).blocks[0].idle_powered[56]
 
 
 def test_idle_gpus_are_powered_down_where_it_is_too_hot_for_the_plant():
@@ -277,6 +279,18 @@ def test_runs_that_are_made_or_start_later_are_left_out_and_named():
         "Run 'search-1b' may not start before 2024-05-20T10:00:00Z and is left out.",
         "Run 'vision-3b' has made all its tokens and is left out.",
     )
+
+
+def test_what_falls_on_the_edges_of_the_week_lies_outside_it():
+    site = site_of(
+        ("priority = 2 #", "tokens_done = 4.8e10 #"),
+        ("2024-05-16T18", "2024-05-13T00"),  # due as the week starts
+        ("2024-05-13T12", "2024-05-20T00"),  # may start as it ends
+        ("2024-05-18T12", "2024-05-28T12"),
+    )
+    runs, told = runs_of_week(site, grid_of(site, "2024-W20"))
+    assert [stage.name for stage in runs[0].stages] == ["instruct"]
+    assert len(told) == 1
 
 
 def test_overdue_runs_are_all_named():
