@@ -259,3 +259,10 @@ def _landing_h(gang: Gang, option: GangOption) -> float:
     lost = option.rate * option.points[-1].relative_throughput * gang.run.reload_s / 3600.0
     count = max(math.ceil((gang.work_h + lost) / most - ROUNDING), gang.cells.min_run)
     return max(0.0, min(count * least - lost - gang.work_h, least))
+
+
+def rated_hours(gang: Gang, option: GangOption, until: float) -> float:
+    """Return the work that all open cells of an option before `until` (slots after the start) can give, h of work."""
+    cells = gang.cells
+    slots = sum(max(0.0, min(float(cells.edges[c + 1]), until) - float(cells.edges[c])) for c in option.on)
+    return slots * cells.slot_h * option.rate * option.points[-1].relative_throughput

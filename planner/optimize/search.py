@@ -11,11 +11,12 @@ import numpy as np
 from planner.errors import ConfigError
 from planner.optimize.conflicts import infeasible
 from planner.optimize.extract import schedule
-from planner.optimize.incumbent import Incumbent, improve
+from planner.optimize.facts import run_facts
+from planner.optimize.incumbent import Incumbent, Search
 from planner.optimize.matrix import from_pulp
 from planner.optimize.model import TERMS, build
 from planner.optimize.places import locate
-from planner.optimize.promises import run_facts, shortfalls, why_lines
+from planner.optimize.promises import shortfalls, why_lines
 from planner.schedule import Plan
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from planner.optimize.matrix import ColumnIndex
     from planner.optimize.model import Program
     from planner.week import Week
+
+GAP_NOISE = 1e-7  # a program solved to its end leaves this much between its two numbers
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def plan(week: Week, options: PlanOptions) -> Plan:
     matrix, index = from_pulp(program.problem)
     places = locate(program, index)
     build_s = time.monotonic() - began
-    found = improve(matrix, places, gap_target=options.gap_target, deadline=deadline)
+    found = Search(program, matrix, places, options.gap_target, deadline).run()
     if found is None:
         raise infeasible(program, matrix)
     x = found.values
@@ -85,9 +88,6 @@ def plan(week: Week, options: PlanOptions) -> Plan:
         solve_s=time.monotonic() - began - build_s,
         size=_size(found),
     )
-
-
-GAP_NOISE = 1e-7  # a program solved to its end leaves this much between its two numbers
 
 
 def _gap(objective: float, bound: float) -> float:

@@ -82,6 +82,10 @@ class Highs:
         """Change the bounds of columns."""
         self._highs.changeColsBounds(len(columns), columns.astype(np.int32), lower, upper)
 
+    def price_columns(self, cost: npt.NDArray[np.float64]) -> None:
+        """Change the cost of all columns, shape (N,)."""
+        self._highs.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)
+
     def add_rows(self, rows: Sequence[Row]) -> None:
         """Add rows; the last basis stays usable."""
         if not rows:
@@ -127,7 +131,7 @@ class Highs:
         return Answer("optimal" if done else "feasible", values, float(info.objective_function_value), bound, duals)
 
 
-def deadline_left(deadline: float) -> float:
+def seconds_left(deadline: float) -> float:
     """Return the seconds until a reading of the monotonic clock."""
     return deadline - time.monotonic()
 
