@@ -42,7 +42,11 @@ class TimeGrid:
         if self.n_slots < 1:
             raise ConfigError(f"grid has {self.n_slots} slots; at least 1 is needed")
         if self.start.timestamp() % (60 * self.slot_minutes):
-            raise ConfigError(f"grid start {iso(self.start)} is not on a {self.slot_minutes} min boundary")
+            raise ConfigError(
+                f"grid start {iso(self.start)} is not on a {self.slot_minutes} min boundary",
+                why="slots lie on UTC's boundaries, and a clock that is half an hour off UTC starts its week between two hours",
+                fix="set slot_minutes to 30 where the site's time is off by half hours, to 15 where by quarters",
+            )
 
     @property
     def slot_h(self) -> float:
@@ -68,12 +72,6 @@ class TimeGrid:
     def starts(self) -> tuple[datetime, ...]:
         """Start of every slot, UTC, length n_slots."""
         return tuple(self.start + i * self.slot for i in range(self.n_slots))
-
-    @cached_property
-    def starts64(self) -> npt.NDArray[np.datetime64]:
-        """Start of every slot as datetime64[s] in UTC, shape (n_slots,)."""
-        first = np.datetime64(self.start.replace(tzinfo=None), "s")
-        return first + np.arange(self.n_slots) * np.timedelta64(60 * self.slot_minutes, "s")
 
     def position(self, t: datetime) -> float:
         """Return how many slots after the grid's start `t` lies (a real number, negative before)."""
@@ -166,5 +164,6 @@ def week_name(t: datetime, tz: ZoneInfo) -> str:
 
 def coming_week(now: datetime, tz: ZoneInfo) -> str:
     """Return the name of the first ISO week that starts at or after `now` in site time."""
-    this = iso_week(week_name(now, tz), tz, 60)
+    # The finest slots, because not every zone is whole hours off UTC.
+    this = iso_week(week_name(now, tz), tz, min(SLOT_MINUTES))
     return week_name(now if this.start == now.astimezone(UTC) else this.end, tz)
