@@ -1,7 +1,7 @@
 """A smaller program with the same on/off columns: one operating point per run and cell instead of one per slot.
 
-Every solution of it is one of the whole program, found in a fraction of the time; `polish` then gives the slots back
-their freedom.
+What it finds in a fraction of the time, `polish` turns into a solution of the whole program: it gives the slots back
+their freedom, and holds the hours in which import is paid for to what machines can do, which this program leaves out.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def coarsen(matrix: Matrix, places: Places) -> Coarse:
         cost=np.asarray(spread.T @ matrix.cost),
         lower=matrix.lower[kept],
         upper=matrix.upper[kept],
-        whole=matrix.whole[kept],
+        whole=np.isin(kept, places.choices),
         a=sparse.csr_array(matrix.a @ spread),
     )
     return Coarse(small, column, column[places.choices])
