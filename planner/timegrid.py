@@ -44,7 +44,7 @@ class TimeGrid:
         if self.start.timestamp() % (60 * self.slot_minutes):
             raise ConfigError(
                 f"grid start {iso(self.start)} is not on a {self.slot_minutes} min boundary",
-                why="slots lie on UTC's boundaries, and a clock that is half an hour off UTC starts its week between two hours",
+                why="slots lie on UTC's boundaries; a site half an hour off UTC starts its week between two hours",
                 fix="set slot_minutes to 30 where the site's time is off by half hours, to 15 where by quarters",
             )
 
