@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sqlalchemy import create_engine, event, func, select
+from sqlalchemy import URL, create_engine, event, func, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
@@ -58,7 +58,7 @@ class Ledger:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ExportError(f"the ledger {path} cannot be made ({error.strerror or error})") from error
-        self._engine = create_engine(f"sqlite:///{path}")
+        self._engine = create_engine(URL.create("sqlite", database=str(path)))
         event.listen(self._engine, "connect", _prepare)
         try:
             Table.metadata.create_all(self._engine)

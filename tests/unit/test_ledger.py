@@ -52,6 +52,14 @@ def planned(ledger: Ledger):
     return ledger.record_plan(header(), [run("r1", (on(0, 4), off(4, 10), on(10, 14), off(14, 24)))], RATE)
 
 
+@pytest.mark.parametrize("folder", ["%2E.%2F..", "a?b=c", "a#b", "50 %", "a:b@c"])
+def test_the_ledger_stands_where_it_was_asked_for_whatever_the_folder_is_called(tmp_path, folder):
+    path = tmp_path / folder / "ledger.sqlite"
+    with Ledger(path) as opened:
+        assert planned(opened) is True
+    assert [found for found in tmp_path.rglob("*") if found.is_file()] == [path]
+
+
 def test_a_plan_is_entered_once(ledger):
     assert planned(ledger) is True
     assert planned(ledger) is False
