@@ -8,6 +8,7 @@ on the machine.
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -40,6 +41,7 @@ AT_BOUND = 1e-6
 WITHOUT_GAIN = 8  # neighbourhoods in a row without a better plan, before the whole program is tried
 WHOLE_GAP = 0.9  # of the gap target: leaves room for what polishing holds back
 KEEP_S = 1.0  # of the time left, to polish what the whole program finds
+FIRST_S = 10.0
 ZERO = 1e-12
 
 
@@ -65,14 +67,21 @@ class Search:
         self._hulls = [HullCuts(p) for p in packings(program.week, places)]
         self._relaxation = Relaxation(matrix, self._hulls, np.arange(matrix.n_columns))
         self._best: Polished | None = None
-        self._bound = -np.inf
+        self._bound = _box_bound(matrix)
 
     def run(self) -> Incumbent | None:
         """Return the best plan found, or None if the program has none."""
-        self._offer(np.zeros(len(self._places.choices)))
+        choices = self._places.choices
+        # a first plan is worth more than a short time limit
+        with_time, self._deadline = self._deadline, max(self._deadline, time.monotonic() + FIRST_S)
+        self._offer(choices, np.zeros(len(choices)))
+        self._offer(choices, Greedy(self._program).choices(self._places))
+        self._deadline = with_time
+        if self._best is None:
+            # every gang off breaks a limit, such as a ramp that a gang could bridge: any plan is a start
+            self._whole(mip_max_improving_sols=1)
         if self._best is None:
             return None
-        self._offer(Greedy(self._program).choices(self._places))
         self._improve()
         binaries = int(self._matrix.whole.sum())
         return Incumbent(
@@ -89,7 +98,7 @@ class Search:
         root = self._relaxation.solve(self._deadline, ROOT_ROUNDS)
         if root.status != "optimal" or root.values is None or root.objective is None:
             return
-        self._bound = root.objective
+        self._bound = max(self._bound, root.objective)
         if self._done():
             return
         if self._matrix.whole.sum() <= SMALL:
@@ -145,31 +154,32 @@ class Search:
         )
         answer = highs.run(seconds_left(self._deadline) - KEEP_S)
         if answer.values is not None:
-            self._offer(answer.values[coarse.choices])
+            self._offer(self._places.choices, answer.values[coarse.choices])
 
     def _neighbourhoods(self, coarse: Coarse) -> None:
         moves = Neighbourhoods(coarse, self._places)
         idle = 0
         while idle < WITHOUT_GAIN and not self._done() and self._best is not None:
-            found = moves.step(self._best.values[self._places.choices], self._gap_target * SUB_GAP, self._deadline)
+            now = self._best.values[self._places.choices]
+            found = moves.step(now, self._gap_target * SUB_GAP, self._deadline - KEEP_S)
             if found is None:
                 return
-            idle = 0 if self._offer(found) else idle + 1
+            idle = 0 if self._offer(self._places.choices, found) else idle + 1
 
-    def _whole(self) -> None:
+    def _whole(self, **options: int) -> None:
         """Solve the whole program with what is known, for the time left."""
-        assert self._best is not None
-        highs = Highs(
-            self._matrix.with_rows(self._relaxation.rows), whole=True, mip_rel_gap=self._gap_target * WHOLE_GAP
-        )
-        highs.start_from(self._best.values)
+        matrix = self._matrix.with_rows(self._relaxation.rows)
+        highs = Highs(matrix, whole=True, mip_rel_gap=self._gap_target * WHOLE_GAP, **options)
+        if self._best is not None:
+            highs.start_from(self._best.values)
         answer = highs.run(seconds_left(self._deadline) - KEEP_S)
         self._bound = max(self._bound, answer.bound)
         if answer.values is not None:
-            self._offer(answer.values[self._places.choices])
+            columns = np.flatnonzero(self._matrix.whole)
+            self._offer(columns, answer.values[columns])
 
-    def _offer(self, choices: npt.NDArray[np.float64]) -> bool:
-        found = polish(self._matrix, self._places, choices, self._deadline)
+    def _offer(self, columns: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> bool:
+        found = polish(self._matrix, self._places, columns, values, self._deadline)
         if found is None or (self._best is not None and found.objective >= self._best.objective - ZERO):
             return False
         self._best = found
@@ -182,3 +192,10 @@ class Search:
 
     def _done(self) -> bool:
         return self._bound >= self._enough() or seconds_left(self._deadline) <= 0
+
+
+def _box_bound(matrix: Matrix) -> float:
+    """Return what the bounds of the columns alone say of the objective."""
+    used = matrix.cost != 0.0
+    ends = np.minimum(matrix.cost[used] * matrix.lower[used], matrix.cost[used] * matrix.upper[used])
+    return float(ends.sum())

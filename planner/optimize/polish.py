@@ -33,18 +33,25 @@ class Polished:
     objective: float
 
 
-def polish(matrix: Matrix, places: Places, switched: npt.NDArray[np.float64], deadline: float) -> Polished | None:
-    """Return the best values with the gangs' choices fixed, or None if they leave no solution or no time.
+def polish(
+    matrix: Matrix,
+    places: Places,
+    columns: npt.NDArray[np.int64],
+    values: npt.NDArray[np.float64],
+    deadline: float,
+) -> Polished | None:
+    """Return the best values with some choices fixed, or None if they leave no solution or no time.
 
     Args:
         matrix: The program.
         places: Where its columns stand.
-        switched: Values of the columns `places.choices`, shape (C,).
+        columns: The columns to fix: at least `places.choices`, shape (C,).
+        values: Their values, rounded to whole ones, shape (C,).
         deadline: Reading of the monotonic clock at which to give up.
     """
-    fixed = np.round(switched)
+    fixed = np.round(values)
     highs = Highs(matrix, whole=False)
-    highs.bound_columns(places.choices, fixed, fixed)
+    highs.bound_columns(columns, fixed, fixed)
     answer = highs.run(seconds_left(deadline))
     for _ in range(ROUNDS):
         if answer.values is None or answer.status != "optimal":

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 THREADS = 1  # HiGHS keeps the first thread count of a process and fails silently on another
 OVERRUN_S = 5.0  # patience beyond a time limit that HiGHS does not keep
-_NO_SOLUTION = 0
 _FEASIBLE = 2
 
 
@@ -56,6 +55,7 @@ class Highs:
     def __init__(self, matrix: Matrix, *, whole: bool, **options: Any) -> None:
         self._highs = highspy.Highs()
         self._whole = whole and bool(matrix.whole.any())
+        self._left_behind = False
         self.set(output_flag=False, log_to_console=False, threads=THREADS, random_seed=0, **options)
         self._highs.passModel(_lp(matrix, whole=self._whole))
         self._n_columns = matrix.n_columns
@@ -104,14 +104,15 @@ class Highs:
         Args:
             seconds: Time limit, s.
         """
-        if seconds <= 0:
+        if seconds <= 0 or self._left_behind:
             return NOTHING
         # the limit counts from the first run of this object
         self.set(time_limit=float(self._highs.getRunTime() + seconds))
         worker = threading.Thread(target=self._highs.run, daemon=True)
         worker.start()
         worker.join(seconds + OVERRUN_S)
-        if worker.is_alive():
+        self._left_behind = worker.is_alive()
+        if self._left_behind:
             return NOTHING
         return self._read()
 
