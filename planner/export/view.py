@@ -110,7 +110,7 @@ def cards(outcome: Outcome) -> tuple[Card, ...]:
             wording.energy(found.energy_kwh),
             (
                 f"PUE {found.pue:.3f}, highest import {wording.power(found.peak_kw)}",
-                f"{wording.tokens(found.tokens)} tokens, {wording.energy(found.it_energy_kwh)} of it IT",
+                f"{wording.energy(found.it_energy_kwh)} of it IT, {wording.tokens(found.tokens)} tokens",
             ),
         ),
         Card(
@@ -156,7 +156,7 @@ def _run_row(outcome: Outcome, result: RunResult, why: str) -> RunRow:
         place=place,
         tokens=wording.tokens(result.tokens),
         stages=tuple(_stage_row(outcome, stage) for stage in result.stages),
-        hours=f"{wording.number(result.hours)} h",
+        hours=wording.hours(result.hours),
         pauses=pauses if result.hours else "",
         energy=wording.energy(result.energy_kwh),
         carbon=wording.carbon(result.carbon_kg),

@@ -65,8 +65,8 @@ def tokens(count: float) -> str:
 
 
 def money(amount: float, currency: str) -> str:
-    """Return an amount with its ISO 4217 currency, whole units from 100 on."""
-    text = f"{amount:,.0f}" if abs(amount) >= 100 else f"{amount:,.2f}"
+    """Return an amount with its ISO 4217 currency, whole units from 100 on and for nothing."""
+    text = f"{amount:,.0f}" if abs(amount) >= 100 or amount == 0 else f"{amount:,.2f}"
     return f"{text.replace(',', _THIN)} {currency}"
 
 
@@ -80,6 +80,11 @@ def change(saved_pct: float) -> str:
     if abs(saved_pct) < 0.05:
         return "the same"
     return f"{abs(saved_pct):.1f} % {'less' if saved_pct > 0 else 'more'}"
+
+
+def hours(value: float) -> str:
+    """Return a count of hours: whole where it is whole, else with a tenth."""
+    return f"{value:.0f} h" if abs(value - round(value)) < 0.05 else f"{value:.1f} h"
 
 
 def duration(hours: float) -> str:
