@@ -23,6 +23,7 @@ from planner.terminal import clean_stdout, note, open_streams, stage
 
 if TYPE_CHECKING:
     from planner.config import Site
+    from planner.outlook import Gathered
     from planner.week import Week
     from trainer_hooks.contract import Calendar
 
@@ -110,7 +111,7 @@ def report_command(calendar: Path, site: Path, telemetry: Path | None, offline: 
     from planner.pipeline import judged, with_telemetry
 
     header, runs, home = read_published(calendar)
-    week = _week_of(header, site, offline=offline)
+    week = _week_of(header, site, home, offline=offline)
     with stage("judging"):
         outcome = judged(week, header, runs)
     if telemetry is not None:
@@ -176,8 +177,8 @@ def check_command(calendar: Path, site: Path, as_json: bool, offline: bool) -> N
         from planner.evaluate import evaluate
         from planner.folders import read_published
 
-        header, runs, _ = read_published(calendar)
-        week = _week_of(header, site, offline=offline)
+        header, runs, home = read_published(calendar)
+        week = _week_of(header, site, home, offline=offline)
         found = evaluate(header, runs, week)
     if as_json:
         _print_json(
@@ -337,7 +338,9 @@ def _instant(text: str | None) -> datetime | None:
     return instant.astimezone(UTC)
 
 
-def _gather(site: Path, *, week: str | None, issued_at: datetime | None, offline: bool) -> tuple[Site, Week]:
+def _gather(
+    site: Path, *, week: str | None, issued_at: datetime | None, offline: bool, kept: Gathered | None = None
+) -> tuple[Site, Week]:
     from planner.config import load_site
     from planner.gather import gather
     from planner.sources.cache import ResponseCache, default_folder
@@ -350,18 +353,21 @@ def _gather(site: Path, *, week: str | None, issued_at: datetime | None, offline
         issued_at=issued_at,
         offline=offline,
         cache=ResponseCache(default_folder()),
+        kept=kept,
     )
     return made_from, gathered
 
 
-def _week_of(header: Calendar, site: Path, *, offline: bool) -> Week:
+def _week_of(header: Calendar, site: Path, home: Path, *, offline: bool) -> Week:
     """Return the week that a calendar was made from, with a label where site or series have changed since."""
     from dataclasses import replace
 
+    from planner.kept_series import read_series, series_file
     from planner.timegrid import week_name, zone
 
     name = week_name(header.valid_from, zone(header.timezone))
-    _, week = _gather(site, week=name, issued_at=header.issued_at, offline=offline)
+    kept = read_series(series_file(home, header.calendar_id), header)
+    _, week = _gather(site, week=name, issued_at=header.issued_at, offline=offline, kept=kept)
     if header.inputs.get("week", {}).get("sha256") == week.sha256:
         return week
     label = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import ConfigError
-from planner.outlook import gather_signals
+from planner.outlook import FLAT_PRICE, gather_signals
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, to_utc, zone
 from planner.week import Block, Signals, Week
 from power.blocks import capacity_kw
@@ -17,6 +17,7 @@ from thermal.plant import cooling, w_max_kw
 
 if TYPE_CHECKING:
     from planner.config.site import Site, SiteBlock
+    from planner.outlook import Gathered
     from planner.sources.cache import ResponseCache
     from planner.week import Run
 
@@ -29,6 +30,7 @@ def gather(
     issued_at: datetime | None = None,
     offline: bool = False,
     cache: ResponseCache | None = None,
+    kept: Gathered | None = None,
 ) -> Week:
     """Return all inputs of one week's plan.
 
@@ -39,6 +41,8 @@ def gather(
         issued_at: When the plan counts as made; `now` where None.
         offline: Whether to keep off the network and serve from the cache alone.
         cache: Answers of providers on the network kept from earlier.
+        kept: What was gathered for this week before; the sources are then not asked, unless the site file now asks for
+            other slots, another basis or another flat price.
 
     Raises:
         ConfigError: The week's name is none, a run is overdue, or no run has work left.
@@ -46,7 +50,9 @@ def gather(
     """
     tz = zone(site.place.timezone)
     grid = iso_week(week or site.horizon.week or coming_week(now, tz), tz, site.horizon.slot_minutes)
-    gathered = gather_signals(site, grid, now=now, offline=offline, cache=cache)
+    gathered = kept
+    if gathered is None or not _fits(gathered, site, grid):
+        gathered = gather_signals(site, grid, now=now, offline=offline, cache=cache)
     runs, complete = runs_of_week(site, grid)
     return Week(
         site=site.name,
@@ -60,7 +66,18 @@ def gather(
         runs=runs,
         tariff=site.tariff,
         prices=site.prices,
-        labels=gathered.labels + site.warnings + complete,
+        labels=tuple(dict.fromkeys(gathered.labels + site.warnings + complete)),
+    )
+
+
+def _fits(kept: Gathered, site: Site, grid: TimeGrid) -> bool:
+    price, flat = kept.signals.price_per_kwh, site.flat_price_per_kwh
+    was_flat = any(entry.source == FLAT_PRICE for entry in kept.provenance)
+    return (
+        len(price) == grid.n_slots
+        and kept.signals.ci_basis == site.carbon.basis
+        and was_flat == (flat is not None)
+        and (flat is None or bool((price == flat).all()))
     )
 
 

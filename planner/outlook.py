@@ -34,6 +34,9 @@ FIELDS = {
 }
 """Field of `Signals` that each signal fills."""
 
+FLAT_PRICE = "flat price of the tariff"
+"""Source of a price that the site file itself names."""
+
 
 @dataclass(frozen=True)
 class Gathered:
@@ -136,13 +139,13 @@ def _gathered(site: Site, grid: TimeGrid, fetched: list[tuple[Series, Aligned]],
         provenance.append(
             Provenance(
                 signal=FIELDS["price"],
-                source="flat price of the tariff",
+                source=FLAT_PRICE,
                 unit=f"{site.place.currency}/kWh",
                 basis="",
                 licence="the site's own",
                 issued_at=None,
                 flags=(),
-                sha256=_digest(values["price"]),
+                sha256=series_digest(values["price"]),
             )
         )
     order = list(FIELDS.values())
@@ -184,7 +187,7 @@ def _provenance(series: Series, aligned: Aligned) -> Provenance:
         licence=series.licence,
         issued_at=series.issued_at,
         flags=aligned.flags,
-        sha256=_digest(aligned.values),
+        sha256=series_digest(aligned.values),
     )
 
 
@@ -206,5 +209,6 @@ def _labels(series: Series, aligned: Aligned, grid: TimeGrid, now: datetime) -> 
     return told
 
 
-def _digest(values: npt.NDArray[np.float64]) -> str:
+def series_digest(values: npt.NDArray[np.float64]) -> str:
+    """Return the SHA-256 of a series' values, shape (T,), as little-endian doubles, hexadecimal."""
     return hashlib.sha256(np.ascontiguousarray(values, dtype="<f8").tobytes()).hexdigest()

@@ -18,6 +18,7 @@ from planner.export.files import staged_files
 from planner.export.ics import calendar_ics
 from planner.export.report import report_html
 from planner.folders import CALENDARS, LEDGER, REPORT
+from planner.kept_series import series_file, series_json
 from planner.ledger import Intake, Ledger
 from planner.optimize import PlanOptions, plan
 from planner.outcome import Outcome
@@ -74,7 +75,7 @@ def judged(week: Week, calendar: Calendar, runs: Sequence[RunCalendar]) -> Outco
 
 
 def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]:
-    """Publish a planned week: calendar, report, calendar file, tables, summary, ledger; whole or not at all.
+    """Publish a planned week: calendar, report, calendar file, tables, summary, series, ledger; whole or not at all.
 
     Args:
         folder: Folder of the week; made if absent.
@@ -96,6 +97,7 @@ def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]
         "slots_csv": folder / "blocks.csv",
         "summary": folder / "plan.json",
         "ledger": folder / LEDGER,
+        "series": series_file(folder, calendar.calendar_id),
     }
     told = summary(outcome, found, {name: str(path) for name, path in paths.items()})
     contents = {
@@ -103,6 +105,7 @@ def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]
         paths["ics"]: calendar_ics(calendar, outcome.runs),
         paths["windows_csv"]: windows_csv(calendar, outcome.runs),
         paths["slots_csv"]: slots_csv(calendar),
+        paths["series"]: series_json(outcome.week),
         paths["summary"]: json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False).encode() + b"\n",
     }
     with staged_files(contents):

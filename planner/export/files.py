@@ -15,7 +15,7 @@ from planner.errors import ExportError, GridpaceError, NotPermitted
 def staged_files(files: Mapping[Path, bytes]) -> Iterator[None]:
     """Write files beside their places, run the body, then rename them all into place.
 
-    A fault while writing, or in the body, leaves every file as it was before.
+    A fault while writing, or in the body, leaves every file as it was before, and no folder that was not there.
 
     Args:
         files: Path -> content; folders are made if absent.
@@ -26,9 +26,11 @@ def staged_files(files: Mapping[Path, bytes]) -> Iterator[None]:
     """
     mark = secrets.token_hex(6)
     staging = {path: path.with_name(f".{path.name}.{mark}") for path in files}
+    absent: set[Path] = set()
     try:
         for path, content in files.items():
             try:
+                absent.update(folder for folder in path.parents if not folder.exists())
                 path.parent.mkdir(parents=True, exist_ok=True)
                 _write(staging[path], content)
             except OSError as error:
@@ -43,6 +45,9 @@ def staged_files(files: Mapping[Path, bytes]) -> Iterator[None]:
         for temporary in staging.values():
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+        for folder in sorted(absent, reverse=True):
+            with suppress(OSError):  # one that holds a file stays
+                folder.rmdir()
 
 
 def write_files(files: Mapping[Path, bytes]) -> None:

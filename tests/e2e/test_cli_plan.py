@@ -117,6 +117,7 @@ def test_everything_published_is_there_and_nothing_else(planned, out):
     told = json.loads(planned[1].stdout)
     assert {path.name for path in out.iterdir()} == {
         "calendars", "report.html", "calendar.ics", "plan.csv", "blocks.csv", "plan.json", "ledger.sqlite",
+        "series",
     }  # fmt: skip
     assert (out / "calendars" / "current").read_text().strip() == told["calendar_id"]
     assert all((planned[0] / path).exists() for path in told["files"].values())

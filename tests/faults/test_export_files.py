@@ -44,9 +44,10 @@ def test_a_disk_that_fills_at_the_second_file_leaves_both_as_they_were(tmp_path,
 
 
 def test_a_fault_in_the_body_leaves_no_file(tmp_path):
-    with pytest.raises(RuntimeError), staged_files({tmp_path / "one": b"1"}):
+    (tmp_path / "here").mkdir()
+    with pytest.raises(RuntimeError), staged_files({tmp_path / "here/one": b"1", tmp_path / "a/b/two": b"2"}):
         raise RuntimeError
-    assert names(tmp_path) == set()
+    assert names(tmp_path) == {"here"}
 
 
 def test_the_files_appear_only_after_the_body(tmp_path):
