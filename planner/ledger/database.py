@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import URL, create_engine, event, func, select
 from sqlalchemy.dialects.sqlite import insert
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from trainer_hooks.contract import Calendar, RunCalendar
+
+_Row = TypeVar("_Row", PlannedWindow, Telemetry)
 
 
 @dataclass(frozen=True)
@@ -213,10 +215,10 @@ class Ledger:
                 .where(Telemetry.calendar_id == calendar_id, Telemetry.t_start < until)
                 .order_by(Telemetry.run, Telemetry.writer, Telemetry.sequence)
             ).all()
-        names = sorted({w.run for w in windows} | {r.run for r in records})
+        windows_of, records_of = _by_run(windows), _by_run(records)
         return tuple(
-            account(name, [w for w in windows if w.run == name], [r for r in records if r.run == name], slots, until)
-            for name in names
+            account(name, windows_of.get(name, []), records_of.get(name, []), slots, until)
+            for name in sorted({*windows_of, *records_of})
         )
 
 
@@ -226,6 +228,13 @@ def _prepare(connection: Any, _record: object) -> None:
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.execute("PRAGMA busy_timeout = 10000")
     cursor.close()
+
+
+def _by_run(rows: Iterable[_Row]) -> dict[str, list[_Row]]:
+    found: dict[str, list[_Row]] = {}
+    for row in rows:
+        found.setdefault(row.run, []).append(row)
+    return found
 
 
 def _columns(record: Record) -> dict[str, Any]:
