@@ -9,10 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from planner.baseline import counterfactuals
-from planner.evaluate import evaluate
+from planner.evaluate import carbon_per_it_kwh, evaluate
 from planner.export.csv_files import slots_csv, windows_csv
 from planner.export.files import staged_files
 from planner.export.ics import calendar_ics
@@ -26,7 +24,6 @@ from planner.publish import publish, to_calendar
 from planner.summary import summary
 
 if TYPE_CHECKING:
-    from planner.evaluate import Evaluation
     from planner.schedule import Plan
     from planner.week import Week
     from trainer_hooks.contract import Calendar, RunCalendar
@@ -111,7 +108,7 @@ def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]
     with staged_files(contents):
         # The pointer to the calendar in force is swapped when nothing but renames is left to fail.
         with Ledger(paths["ledger"]) as ledger:
-            ledger.record_plan(calendar, outcome.runs, site_carbon_rate(outcome.week, outcome.evaluation))
+            _record(ledger, outcome)
         publish(folder / CALENDARS, calendar, outcome.runs)
     return told
 
@@ -133,7 +130,7 @@ def with_telemetry(outcome: Outcome, ledger_file: Path, telemetry: Path) -> tupl
     """
     calendar = outcome.calendar
     with Ledger(ledger_file) as ledger:
-        ledger.record_plan(calendar, outcome.runs, site_carbon_rate(outcome.week, outcome.evaluation))
+        _record(ledger, outcome)
         intake = ledger.ingest(telemetry)
         until = ledger.reported_until(calendar.calendar_id)
         if until is None:
@@ -141,15 +138,7 @@ def with_telemetry(outcome: Outcome, ledger_file: Path, telemetry: Path) -> tupl
         return replace(outcome, accounts=ledger.accounts(calendar.calendar_id, until), accounted_until=until), intake
 
 
-def site_carbon_rate(week: Week, found: Evaluation) -> list[float]:
-    """Return the site's carbon per kWh of IT energy in each slot, kg CO2e/kWh, 0 without IT energy; length T.
-
-    Args:
-        week: The inputs.
-        found: The judge's figures.
-    """
-    it_kw = np.sum([block.it_kw for block in found.blocks], axis=0)
-    import_kw = np.sum([block.import_kw for block in found.blocks], axis=0)
-    kg_per_h = week.signals.ci_gco2_per_kwh * import_kw / 1000.0
-    rate = np.divide(kg_per_h, it_kw, out=np.zeros_like(it_kw), where=it_kw > 0.0)
-    return [float(value) for value in rate]
+def _record(ledger: Ledger, outcome: Outcome) -> None:
+    week = outcome.week
+    kg_per_it_kwh = carbon_per_it_kwh(week, week.signals, outcome.evaluation.blocks)
+    ledger.record_plan(outcome.calendar, outcome.runs, kg_per_it_kwh.tolist())

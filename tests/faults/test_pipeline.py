@@ -9,6 +9,7 @@ import pytest
 
 from planner import pipeline
 from planner.errors import ExportError
+from planner.evaluate import carbon_per_it_kwh
 from planner.folders import CALENDARS
 from planner.schedule import Plan, Schedule
 from tests.outcomes import sample_outcome
@@ -67,6 +68,6 @@ def test_a_ledger_that_cannot_be_written_leaves_nothing_new(outcomes, tmp_path):
 
 def test_the_carbon_rate_gives_the_site_total_back(outcomes):
     week, found = outcomes[0].week, outcomes[0].evaluation
-    rate = pipeline.site_carbon_rate(week, found)
+    rate = carbon_per_it_kwh(week, week.signals, found.blocks)
     it_kwh = sum(block.it_kw for block in found.blocks) * week.grid.slot_h
     assert sum(kg * kwh for kg, kwh in zip(rate, it_kwh, strict=True)) == pytest.approx(found.carbon_kg)
