@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from planner.config import model
 from planner.config.faults import FaultList
 from planner.config.runs_csv import read_runs
 from planner.config.sentences import unit_of
+from planner.sources.csv_file import CsvFile
+from planner.sources.series import SIGNALS
+from planner.sources.units import RELATIVE_HUMIDITY
+from thermal.plant import settings
 
 HEADERS = {
     model.SiteTable: "[site]",
@@ -45,6 +51,14 @@ def key_table(table):
 @pytest.mark.parametrize("table", HEADERS, ids=lambda t: t.__name__)
 def test_the_page_has_every_key_of_every_table(root, table):
     assert key_table(table) in (root / "docs" / "site-file.md").read_text(encoding="utf-8")
+
+
+def test_every_name_on_the_page_is_one_that_a_site_file_knows(root):
+    page = (root / "docs" / "site-file.md").read_text(encoding="utf-8")
+    known = {key for table in (*HEADERS, model.SiteFile) for key in table.model_fields}
+    known |= {*settings("dry_cooler"), *CsvFile.__dataclass_fields__, "step_minutes", "time_zone"}
+    known |= {*SIGNALS, RELATIVE_HUMIDITY}
+    assert set(re.findall(r"`([a-z]+(?:_[a-z0-9]+)+)`", page)) - known == set()
 
 
 def test_every_table_is_on_the_page():
