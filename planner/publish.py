@@ -144,10 +144,11 @@ def _flows(week: Week, schedule: Schedule, runs: list[RunSlots]) -> list[BlockFl
     flows = []
     for block in week.blocks:
         it_kw = block_it_kw(week, block, runs, parts)
+        powered = week.plant_powered(block)[parts.slot]
         flows.append(
             dispatch(
                 parts.mean(it_kw),
-                parts.mean(cooling(block.plant, it_kw, dry_c, wet_c).cooling_kw),
+                parts.mean(np.where(powered, cooling(block.plant, it_kw, dry_c, wet_c).cooling_kw, 0.0)),
                 decided[block.name],
                 week.solar_kw(block),
                 block.battery,

@@ -19,6 +19,7 @@ import numpy as np
 from planner.timegrid import TimeGrid, iso, zone
 from power.blocks import capacity_kw
 from power.renewables import solar_power_kw
+from thermal.plant import cooling
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -280,6 +281,15 @@ class Week:
     def capacity_kw(self, block: Block) -> npt.NDArray[np.float64]:
         """Return the facility power that `block` may take per slot, kW, shape (T,)."""
         return capacity_kw(block.power, self.grid.starts, self.grid.slot)
+
+    def plant_powered(self, block: Block) -> npt.NDArray[np.bool_]:
+        """Return per slot whether the cooling plant of `block` stands under power, shape (T,).
+
+        It is off where the block's capacity could not carry even what the plant takes without any IT power, as before
+        the block's service begins and in a full outage; no IT power is possible there.
+        """
+        standing = cooling(block.plant, 0.0, self.signals.dry_bulb_c, self.signals.wet_bulb_c).cooling_kw
+        return np.asarray(standing <= self.capacity_kw(block))
 
     def solar_kw(self, block: Block, signals: Signals | None = None) -> npt.NDArray[np.float64]:
         """Return the solar power on offer in `block` per slot, kW, shape (T,); by other signals where given."""
