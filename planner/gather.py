@@ -6,12 +6,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from planner.errors import ConfigError
 from planner.outlook import FLAT_PRICE, gather_signals
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, to_utc, zone
-from planner.week import Block, Signals, Week
+from planner.week import Block, Signals, Week, idle_it_kw
 from power.blocks import capacity_kw
 from thermal.plant import cooling, w_max_kw
 
@@ -141,10 +139,7 @@ def _check_running(site: Site, runs: list[Run], grid: TimeGrid) -> None:
 
 
 def _block(site: Site, block: SiteBlock, grid: TimeGrid, signals: Signals) -> Block:
-    idle_kw = np.zeros(grid.n_slots)
-    for pool in site.pools:
-        if pool.block == block.power.name:
-            idle_kw += pool.gpus_in_service(grid) * pool.gpu.idle_w_per_gpu / 1000.0
+    idle_kw = idle_it_kw(site.pools, block.power.name, grid)
     cooling_kw = cooling(block.plant, idle_kw, signals.dry_bulb_c, signals.wet_bulb_c).cooling_kw
     room_kw = capacity_kw(block.power, grid.starts, grid.slot)
     carried_kw = w_max_kw(block.plant, signals.dry_bulb_c, signals.wet_bulb_c)
