@@ -14,24 +14,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from planner.errors import ConfigError, GridpaceError
 from planner.terminal import clean_stdout, note, open_streams, stage
 
-if TYPE_CHECKING:
-    from planner.config import Site
-    from planner.outlook import Gathered
-    from planner.week import Week
-    from trainer_hooks.contract import Calendar
-
 BROKEN_PROMISES = 3
 INTERRUPTED = 130
 
 SITE = click.Path(path_type=Path)
 SITE_OPTION = click.option("--site", type=SITE, required=True, help="Site file that the calendar was made from.")
+ACTUAL = click.option(
+    "--actual", is_flag=True, help="Replay it on the series as they were too, and show that beside the plan."
+)
 OFFLINE = click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
 
 
@@ -66,7 +63,9 @@ def plan_command(
     """Plan a week of the site and publish its run calendar."""
     with _json_errors(as_json), clean_stdout():
         with stage("reading the site and its series"):
-            made_from, gathered = _gather(site, week=week, issued_at=_instant(issued_at), offline=offline)
+            from planner.inputs import read_week
+
+            made_from, gathered = read_week(site, week=week, issued_at=_instant(issued_at), offline=offline)
         from planner.folders import folder_name
         from planner.optimize import PlanOptions
         from planner.pipeline import plan_week, write_outcome
@@ -99,21 +98,29 @@ def plan_command(
 @click.argument("calendar", type=SITE)
 @SITE_OPTION
 @click.option("--telemetry", type=SITE, help="Telemetry file or folder: take it in, and show it beside the plan.")
+@ACTUAL
 @OFFLINE
-def report_command(calendar: Path, site: Path, telemetry: Path | None, offline: bool) -> None:
+def report_command(calendar: Path, site: Path, telemetry: Path | None, actual: bool, offline: bool) -> None:
     """Make the HTML report of a published calendar again.
 
     CALENDAR is an output folder of `gridpace plan`, or a calendar's own folder.
     """
+    from dataclasses import replace
+
     from planner.export.files import write_files
     from planner.export.report import report_html
     from planner.folders import LEDGER, REPORT, read_published
+    from planner.inputs import hindsight_of, week_of
     from planner.pipeline import judged, with_telemetry
 
     header, runs, home = read_published(calendar)
-    week = _week_of(header, site, home, offline=offline)
+    week = week_of(header, site, home, offline=offline)
     with stage("judging"):
         outcome = judged(week, header, runs)
+        if actual:
+            outcome = replace(
+                outcome, hindsight=hindsight_of(week, header, runs, outcome.evaluation, site, offline=offline)
+            )
     if telemetry is not None:
         outcome, intake = with_telemetry(outcome, home / LEDGER, telemetry)
         note(f"telemetry: {intake.added} new records, {intake.repeated} known, {len(intake.faults)} lines refused")
@@ -167,39 +174,30 @@ def csv_command(calendar: Path, table: str, out: Path | None) -> None:
 @click.argument("calendar", type=SITE)
 @SITE_OPTION
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@ACTUAL
 @OFFLINE
-def check_command(calendar: Path, site: Path, as_json: bool, offline: bool) -> None:
+def check_command(calendar: Path, site: Path, as_json: bool, actual: bool, offline: bool) -> None:
     """Have the independent judge replay a calendar, and print its verdict.
 
-    Exits with 3 where a promise is broken. Work that the calendar itself names as not kept breaks none.
+    Exits with 3 where a promise is broken, with --actual also where a limit is on the series as they were. Work that
+    the calendar itself names as not kept breaks none.
     """
     with _json_errors(as_json), clean_stdout():
         from planner.evaluate import evaluate
         from planner.folders import read_published
+        from planner.inputs import hindsight_of, week_of
+        from planner.verdict import verdict, verdict_lines
 
         header, runs, home = read_published(calendar)
-        week = _week_of(header, site, home, offline=offline)
+        week = week_of(header, site, home, offline=offline)
         found = evaluate(header, runs, week)
+        hindsight = hindsight_of(week, header, runs, found, site, offline=offline) if actual else None
     if as_json:
-        _print_json(
-            {
-                "calendar_id": header.calendar_id,
-                "clean": found.clean,
-                "violations": [
-                    {"kind": v.kind, "subject": v.subject, "sentence": v.sentence} for v in found.violations
-                ],
-                "shortfalls": [short.sentence for short in header.shortfalls],
-            }
-        )
+        _print_json(verdict(header, found, hindsight))
     else:
-        for violation in found.violations:
-            click.echo(f"{violation.kind}: {violation.sentence}")
-        for short in header.shortfalls:
-            click.echo(f"announced: {short.sentence}")
-        kept = found.deadlines - found.deadlines_missed
-        verdict = "clean" if found.clean else f"{len(found.violations)} broken"
-        click.echo(f"{header.calendar_id}: {verdict}; {len(runs)} runs, {kept} of {found.deadlines} deadlines kept")
-    if not found.clean:
+        for line in verdict_lines(header, found, hindsight, week.prices.currency):
+            click.echo(line)
+    if not found.clean or (hindsight is not None and hindsight.broken):
         raise click.exceptions.Exit(BROKEN_PROMISES)
 
 
@@ -336,45 +334,6 @@ def _instant(text: str | None) -> datetime | None:
     if instant is None or instant.tzinfo is None:
         raise ConfigError(f"--issued-at {text!r} is no instant", fix="write it with its offset: 2024-05-12T18:00:00Z")
     return instant.astimezone(UTC)
-
-
-def _gather(
-    site: Path, *, week: str | None, issued_at: datetime | None, offline: bool, kept: Gathered | None = None
-) -> tuple[Site, Week]:
-    from planner.config import load_site
-    from planner.gather import gather
-    from planner.sources.cache import ResponseCache, default_folder
-
-    made_from = load_site(site)
-    gathered = gather(
-        made_from,
-        week=week,
-        now=datetime.now(UTC),
-        issued_at=issued_at,
-        offline=offline,
-        cache=ResponseCache(default_folder()),
-        kept=kept,
-    )
-    return made_from, gathered
-
-
-def _week_of(header: Calendar, site: Path, home: Path, *, offline: bool) -> Week:
-    """Return the week that a calendar was made from, with a label where site or series have changed since."""
-    from dataclasses import replace
-
-    from planner.kept_series import read_series, series_file
-    from planner.timegrid import week_name, zone
-
-    name = week_name(header.valid_from, zone(header.timezone))
-    kept = read_series(series_file(home, header.calendar_id), header)
-    _, week = _gather(site, week=name, issued_at=header.issued_at, offline=offline, kept=kept)
-    if header.inputs.get("week", {}).get("sha256") == week.sha256:
-        return week
-    label = (
-        f"The inputs are no longer those of calendar {header.calendar_id}: the site file or its series have changed."
-    )
-    note(f"note: {label}")
-    return replace(week, labels=(*week.labels, label))
 
 
 def _write_or_print(out: Path, content: bytes) -> None:

@@ -87,7 +87,8 @@ def actual_signals(
 ) -> Gathered:
     """Return what the grid and the weather did in a week that is over.
 
-    Reanalysis and the demo (which is synthetic) count as having happened; forecasts and profiles do not.
+    Reanalysis, the demo (which is synthetic) and a flat price count as having happened; forecasts and profiles do not,
+    and nothing does before the week is over.
 
     Args:
         site: The site.
@@ -99,6 +100,12 @@ def actual_signals(
     Raises:
         DataUnavailable: The sources do not know the whole week as it was.
     """
+    if now < grid.end:
+        raise DataUnavailable(
+            f"the week from {iso(grid.start)} is not over before {iso(grid.end)}, so nobody knows its actual series",
+            why=f"it is {iso(now.replace(microsecond=0))}",
+            fix="ask again then, or leave out --actual",
+        )
     fetched = _fetch(site, grid, now, offline=offline, cache=cache)
     for series, aligned in fetched:
         rows = series.rows[(series.rows.t_end > grid.start) & (series.rows.t_start < grid.end)]
@@ -108,8 +115,8 @@ def actual_signals(
             raise DataUnavailable(
                 f"{series.signal} of {series.source} is not known as it was from {iso(grid.start)} to {iso(grid.end)}: "
                 f"{guessed} rows are forecasts and {profile} of {grid.n_slots} slots are a profile",
-                why="the week is not over, or the source has not yet measured it",
-                fix="ask again later, or give a file of measured values",
+                why="the source has not measured it, or not yet",
+                fix='ask again later, or name a source of measured values in [sources] (a csv with kind = "actual")',
             )
     return _gathered(site, grid, fetched, now)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from planner.evaluate import RunResult, StageResult
     from planner.outcome import Counterfactual, Outcome
+    from planner.week import Provenance
 
 TOLD = {
     "asap": "as soon as possible, by priority, at full power",
@@ -130,7 +131,7 @@ def saved_lines(outcome: Outcome, name: str) -> tuple[str, ...]:
         lines.append(
             f"no figure against {other.name}: {other.reason or 'its own figure is not above zero'}"
             if saved is None
-            else f"{wording.change(saved)} {'as' if abs(saved) < 0.05 else 'than'} {other.name}"
+            else wording.compared(saved, other.name)
         )
     return tuple(lines)
 
@@ -238,6 +239,37 @@ def _saved(other: Counterfactual, name: str) -> str:
     return "" if saved is None else f"plan: {wording.change(saved)}"
 
 
+_REPLAYED = (
+    ("Carbon of the grid import", "carbon", "carbon_kg"),
+    ("Money paid", "cost", "cost"),
+    ("Facility energy", "energy", "energy_kwh"),
+    ("Grid import", "import", "import_kwh"),
+    ("Solar energy used", "solar", "solar_kwh"),
+    ("Highest import", "peak", "peak_kw"),
+)
+"""What is laid beside its replay: how it is told, and the judge's figure."""
+
+
+def hindsight_rows(outcome: Outcome) -> tuple[tuple[str, ...], ...]:
+    """Return the plan beside its replay on the series as they were: quantity, planned, replayed, change."""
+    if outcome.hindsight is None:
+        return ()
+    planned, actual = outcome.evaluation, outcome.hindsight.evaluation
+
+    def money(amount: float) -> str:
+        return wording.money(amount, outcome.week.prices.currency)
+
+    return tuple(
+        (
+            name,
+            _TELLERS[tell](planned, money),
+            _TELLERS[tell](actual, money),
+            wording.difference(getattr(planned, figure), getattr(actual, figure)),
+        )
+        for name, tell, figure in _REPLAYED
+    )
+
+
 def account_rows(outcome: Outcome) -> tuple[tuple[str, ...], ...]:
     """Return plan and telemetry side by side, one row per run: tokens, energy, tokens per joule, carbon, adherence."""
     return tuple(
@@ -267,7 +299,7 @@ def violations(outcome: Outcome) -> tuple[tuple[str, str], ...]:
     return tuple((found.kind, found.sentence) for found in outcome.evaluation.violations)
 
 
-def provenance_rows(outcome: Outcome) -> tuple[tuple[str, ...], ...]:
+def provenance_rows(entries: Sequence[Provenance]) -> tuple[tuple[str, ...], ...]:
     """Return one row per signal: name, source, unit, basis, licence, issued, flags, digest."""
     return tuple(
         (
@@ -280,7 +312,7 @@ def provenance_rows(outcome: Outcome) -> tuple[tuple[str, ...], ...]:
             ", ".join(f"{flag}: {count} slots" for flag, count in entry.flags) or "none",
             entry.sha256[:12],
         )
-        for entry in outcome.week.provenance
+        for entry in entries
     )
 
 

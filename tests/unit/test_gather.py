@@ -200,13 +200,21 @@ def test_actual_signals_of_a_week_that_is_measured(tmp_path):
 def test_forecasts_are_no_actual_signals(tmp_path):
     site = csv_site(tmp_path, datetime(2024, 4, 10, tzinfo=UTC), 24 * 45, kind="forecast")
     with pytest.raises(DataUnavailable, match=r"168 rows are forecasts and 0 of 168 slots are a profile"):
-        actual_signals(site, grid_of(site, "2024-W20"), now=NOW)
+        actual_signals(site, grid_of(site, "2024-W20"), now=NOW + timedelta(days=20))
 
 
 def test_a_profile_is_no_actual_signal():
     site = site_of()
     with pytest.raises(DataUnavailable, match=r"142 of 168 slots are a profile"):
-        actual_signals(site, grid_of(site, "2024-W23"), now=NOW)
+        actual_signals(site, grid_of(site, "2024-W23"), now=NOW + timedelta(days=60))
+
+
+def test_nothing_is_actual_before_the_week_is_over(tmp_path):
+    site = csv_site(tmp_path, datetime(2024, 4, 10, tzinfo=UTC), 24 * 45)
+    grid = grid_of(site, "2024-W20")
+    with pytest.raises(DataUnavailable, match=r"not over before 2024-05-19T22:00:00Z"):
+        actual_signals(site, grid, now=grid.end - timedelta(seconds=1))
+    assert actual_signals(site, grid, now=grid.end).signals.ci_basis == "direct"
 
 
 # --- blocks ------------------------------------------------------------------------------------------------------
