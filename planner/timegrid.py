@@ -14,6 +14,8 @@ import numpy.typing as npt
 from planner.errors import ConfigError
 
 SLOT_MINUTES = (15, 30, 60)
+YEARS = range(1971, 2200)
+"""Years in which any instant of a plan may lie: calendar arithmetic and time zones are sound there."""
 _WEEK = re.compile(r"(\d{4})-W(\d{2})")
 
 
@@ -142,7 +144,7 @@ def iso_week(text: str, tz: ZoneInfo, slot_minutes: int) -> TimeGrid:
         slot_minutes: 15, 30 or 60.
 
     Raises:
-        ConfigError: The text is no ISO week.
+        ConfigError: The text is no ISO week, or one outside the years 1971 to 2199.
     """
     match = _WEEK.fullmatch(text)
     try:
@@ -151,6 +153,8 @@ def iso_week(text: str, tz: ZoneInfo, slot_minutes: int) -> TimeGrid:
         monday = date.fromisocalendar(int(match[1]), int(match[2]), 1)
     except ValueError:
         raise ConfigError(f"{text!r} is no ISO week", fix="write it as 2024-W20") from None
+    if int(match[1]) not in YEARS:
+        raise ConfigError(f"week {text} is not in the years {YEARS[0]} to {YEARS[-1]}", fix="correct the year")
     start = local_midnight(monday, tz)
     end = local_midnight(monday + timedelta(days=7), tz)
     return TimeGrid(start, slot_minutes, round((end - start) / timedelta(minutes=slot_minutes)))

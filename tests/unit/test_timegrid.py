@@ -64,6 +64,12 @@ def test_no_week_is_guessed(text):
         iso_week(text, BERLIN, 60)
 
 
+@pytest.mark.parametrize("text", ["0001-W01", "1970-W52", "2200-W01", "9999-W52"])
+def test_weeks_beyond_sound_calendars_are_refused(text):
+    with pytest.raises(ConfigError, match="not in the years 1971 to 2199"):
+        iso_week(text, BERLIN, 60)
+
+
 def test_the_coming_week():
     assert coming_week(utc(2024, 5, 14, 12), BERLIN) == "2024-W21"
     assert coming_week(utc(2024, 5, 12, 22), BERLIN) == "2024-W20"
