@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from planner.errors import ConfigError
-from planner.outlook import FLAT_PRICE, gather_signals
+from planner.outlook import FIELDS, FLAT_PRICE, gather_signals
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, to_utc, zone
 from planner.week import Block, Signals, Week, idle_it_kw
 from power.blocks import capacity_kw
@@ -40,7 +40,7 @@ def gather(
         offline: Whether to keep off the network and serve from the cache alone.
         cache: Answers of providers on the network kept from earlier.
         kept: What was gathered for this week before; the sources are then not asked, unless the site file now asks for
-            other slots, another basis or another flat price.
+            other slots, another basis, another flat price or sunshine that nobody asked for then.
 
     Raises:
         ConfigError: The week's name is none, a run is overdue, or no run has work left.
@@ -76,6 +76,7 @@ def _fits(kept: Gathered, site: Site, grid: TimeGrid) -> bool:
         and kept.signals.ci_basis == site.carbon.basis
         and was_flat == (flat is not None)
         and (flat is None or bool((price == flat).all()))
+        and (not site.has_solar or any(entry.signal == FIELDS["ghi"] for entry in kept.provenance))
     )
 
 

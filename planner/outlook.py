@@ -127,7 +127,9 @@ def _fetch(
     fetched = []
     flat = site.flat_price_per_kwh is not None
     folder = Path(site.file).parent
-    groups = providers(site.sources, site.place, site.carbon.basis, folder, price_wanted=not flat)
+    groups = providers(
+        site.sources, site.place, site.carbon.basis, folder, price_wanted=not flat, sun_wanted=site.has_solar
+    )
     for provider in groups.values():
         source = open_source(provider.spec, cache=cache, offline=offline, clock=lambda: now)
         for signal in provider.signals:
@@ -155,6 +157,8 @@ def _gathered(site: Site, grid: TimeGrid, fetched: list[tuple[Series, Aligned]],
                 sha256=series_digest(values["price"]),
             )
         )
+    if not site.has_solar:
+        values["ghi"] = np.zeros(grid.n_slots)  # nothing looks at it
     order = list(FIELDS.values())
     return Gathered(
         signals=Signals(
