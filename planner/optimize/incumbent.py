@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 ROOT_ROUNDS = 12
 SMALL = 150  # whole columns up to which the whole program is solved at once
-SUB_NODES = 200
+SUB_NODES = 4  # the first few bring the plans, the rest only prove them
 SUB_GAP = 0.4  # of the gap target
 AT_BOUND = 1e-6
 WITHOUT_GAIN = 8  # neighbourhoods in a row without a better plan, before the whole program is tried
@@ -151,6 +151,7 @@ class Search:
             whole=True,
             mip_rel_gap=self._gap_target * SUB_GAP,
             mip_max_nodes=SUB_NODES,
+            objective_target=self._good_enough(),
         )
         answer = highs.run(seconds_left(self._deadline) - KEEP_S)
         if answer.values is not None:
@@ -161,7 +162,7 @@ class Search:
         idle = 0
         while idle < WITHOUT_GAIN and not self._done() and self._best is not None:
             now = self._best.values[self._places.choices]
-            found = moves.step(now, self._gap_target * SUB_GAP, self._deadline - KEEP_S)
+            found = moves.step(now, self._gap_target * SUB_GAP, self._good_enough(), self._deadline - KEEP_S)
             if found is None:
                 return
             idle = 0 if self._offer(self._places.choices, found) else idle + 1
@@ -184,6 +185,10 @@ class Search:
             return False
         self._best = found
         return True
+
+    def _good_enough(self) -> float:
+        """Return the objective that has the gap asked for over the best bound."""
+        return float(self._bound / (1.0 - np.sign(self._bound) * self._gap_target))
 
     def _enough(self) -> float:
         """Return the bound with which the best plan has the gap asked for."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from planner.optimize.places import Places
 
 SEED = 20240513
-NODES = 60
+NODES = 20
 SMALLEST, LARGEST = 0.1, 0.8  # share of runs or of the horizon set free
 GROW, SHRINK = 1.25, 0.8
 
@@ -41,8 +41,20 @@ class Neighbourhoods:
         self._weight = np.array([np.sqrt(gang[0].gpus) if gang else 0.0 for gang in places.gangs])
         self._turn = 0
 
-    def step(self, choices: npt.NDArray[np.float64], gap: float, deadline: float) -> npt.NDArray[np.float64] | None:
-        """Return the best choices in the next neighbourhood of `choices`, both shape (C,), or None out of time."""
+    def step(
+        self, choices: npt.NDArray[np.float64], gap: float, good_enough: float, deadline: float
+    ) -> npt.NDArray[np.float64] | None:
+        """Return the best choices found in the next neighbourhood of a plan.
+
+        Args:
+            choices: Values of `Places.choices`, shape (C,).
+            gap: Gap at which the neighbourhood counts as searched.
+            good_enough: Objective at which to stop.
+            deadline: Reading of the monotonic clock at which to stop.
+
+        Returns:
+            Values of `Places.choices`, shape (C,), or None if time ran out without any.
+        """
         kind = ("runs", "hours")[self._turn % 2]
         self._turn += 1
         free = self._free(kind)
@@ -53,7 +65,13 @@ class Neighbourhoods:
         settled.bound_columns(columns, kept, kept)
         start = settled.run(seconds_left(deadline))
         lower[columns[~free]] = upper[columns[~free]] = kept[~free]
-        highs = Highs(replace(matrix, lower=lower, upper=upper), whole=True, mip_rel_gap=gap, mip_max_nodes=NODES)
+        highs = Highs(
+            replace(matrix, lower=lower, upper=upper),
+            whole=True,
+            mip_rel_gap=gap,
+            mip_max_nodes=NODES,
+            objective_target=good_enough,
+        )
         if start.values is not None:
             highs.start_from(start.values)
         answer = highs.run(seconds_left(deadline))
