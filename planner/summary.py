@@ -73,6 +73,7 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
         "import_kwh": found.import_kwh,
         "solar_kwh": found.solar_kwh,
         "curtailed_kwh": found.curtailed_kwh,
+        "battery_change_kwh": found.battery_change_kwh,
         "water_l": found.water_l,
         "peak_kw": found.peak_kw,
         "pue": found.pue,
@@ -158,7 +159,7 @@ def _against(outcome: Outcome, name: str) -> str:
     for other in outcome.counterfactuals:
         saved = None if other.savings is None else getattr(other.savings, name)
         if saved is not None:
-            told.append(f"{wording.change(saved)} {'as' if abs(saved) < 0.05 else 'than'} {other.name}")
+            told.append(wording.compared(saved, other.name))
     return f" ({', '.join(told)})" if told else ""
 
 
