@@ -62,6 +62,7 @@ __all__ = [
 
 HEADER_FILE = "calendar.json"
 _HEADER_LIMIT_BYTES = 256 * 1024 * 1024
+_NAMED = 8  # of a calendar's runs, in a sentence
 _RUN_LIMIT_BYTES = 16 * 1024 * 1024
 _POINTER_LIMIT_BYTES = 256
 _ENCODED_NAME_LIMIT = 200
@@ -229,6 +230,13 @@ def read_current(folder: Path, run: str, verify: bool = False) -> RunCalendar:
     folder = Path(folder)
     home = folder if (folder / HEADER_FILE).is_file() else current_folder(folder)
     file = home / run_file(run)
+    if not file.exists() and (home / HEADER_FILE).is_file():
+        known = [entry.run for entry in read_calendar(home, verify=False).runs]
+        if run not in known:
+            named = ", ".join(known[:_NAMED]) + (f" and {len(known) - _NAMED} more" if len(known) > _NAMED else "")
+            raise CalendarError(
+                str(home), f"it has no run {run[:80]!r}; its runs are {named}.", "Set GRIDPACE_RUN to one of them."
+            )
     content = read_bytes(file, _RUN_LIMIT_BYTES)
     found = _checked_run(content, str(file))
     if found.run != run:

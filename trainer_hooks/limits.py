@@ -116,20 +116,18 @@ class LimitSet:
             limit_w: Limit, W per GPU; None restores.
 
         Returns:
-            A sentence for every GPU whose limit is not as asked.
+            One sentence for all GPUs whose limit is not as asked in the same way.
         """
         self.limit_w, self.answered = limit_w, False
-        told = []
+        told: dict[str, list[str]] = {}
         verdicts = [(k, k.restore() if limit_w is None else k.apply(limit_w)) for k in self._keepers]
         self.answered = all(verdict is None or verdict.outcome != "lost" for _, verdict in verdicts)
         for keeper, verdict in verdicts:
             if verdict is not None and verdict.outcome != "set":
                 present = "an unknown limit" if verdict.limit_w is None else f"{verdict.limit_w:g} W"
-                told.append(
-                    f"power limit of {keeper.gpu.uuid}: {verdict.requested_w:g} W asked, {verdict.outcome}; "
-                    f"{present} is in force."
-                )
-        return tuple(told)
+                sentence = f"{verdict.requested_w:g} W asked, {verdict.outcome}; {present} is in force."
+                told.setdefault(sentence, []).append(keeper.gpu.uuid)
+        return tuple(f"power limit of {_named(uuids)}: {sentence}" for sentence, uuids in told.items())
 
     def enforced_w(self) -> float | None:
         """Return the lowest limit in force among the GPUs, W; None if unknown."""
@@ -138,3 +136,7 @@ class LimitSet:
         except GpuError:
             return None
         return min((limit for limit in limits_w if limit is not None), default=None)
+
+
+def _named(uuids: list[str]) -> str:
+    return uuids[0] if len(uuids) == 1 else f"{len(uuids)} GPUs, {uuids[0]} to {uuids[-1]}"

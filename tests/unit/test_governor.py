@@ -607,6 +607,15 @@ def test_the_report_reads_well(govern, clock):
     assert lines["states"] == "run 500.0 s"
 
 
+def test_a_calendar_that_has_ended_is_not_said_to_be_none(govern, clock):
+    clock.now_s += 5000.0
+    governor = govern(window(0, 1000, "run", tokens=100_000))
+    Training(governor, clock).run(50)
+    lines = dict(line.split(maxsplit=1) for line in str(governor.report()).splitlines())
+    assert lines["run"] == "llm-8b, calendar c0ffee"
+    assert lines["adherence"] == "no time of this lies within the calendar"
+
+
 # --- from_env ----------------------------------------------------------------------------------------------------
 
 
