@@ -34,6 +34,9 @@ FIELDS = {
 }
 """Field of `Signals` that each signal fills."""
 
+SPOKEN = {"carbon": "carbon", "price": "price", "dry_bulb": "dry bulb", "wet_bulb": "wet bulb", "ghi": "sunshine"}
+"""Each signal in a sentence."""
+
 FLAT_PRICE = "flat price of the tariff"
 """Source of a price that the site file itself names."""
 
@@ -142,7 +145,7 @@ def _fetch(
 def _gathered(site: Site, grid: TimeGrid, fetched: list[tuple[Series, Aligned]], now: datetime) -> Gathered:
     values = {series.signal: aligned.values for series, aligned in fetched}
     provenance = [_provenance(series, aligned) for series, aligned in fetched]
-    labels = [label for series, aligned in fetched for label in _labels(series, aligned, grid, now)]
+    labels = [*_labels(fetched, now), *_profile_labels(fetched, grid)]
     if site.flat_price_per_kwh is not None:
         values["price"] = np.full(grid.n_slots, site.flat_price_per_kwh)
         provenance.append(
@@ -202,22 +205,32 @@ def _provenance(series: Series, aligned: Aligned) -> Provenance:
     )
 
 
-def _labels(series: Series, aligned: Aligned, grid: TimeGrid, now: datetime) -> list[str]:
-    """Return the sentences that a reader of the plan must see about one series."""
-    flags = dict(aligned.flags)
+def _labels(fetched: list[tuple[Series, Aligned]], now: datetime) -> list[str]:
+    """Return what a reader of the plan must see about series that are made up or old."""
     told: list[str] = []
-    if SYNTHETIC in flags:
-        told.append(f"Synthetic data: {series.source} is made up, not measured.")
-    if STALE in flags and series.fetched_at is not None:
-        age_h = (now - series.fetched_at) / timedelta(hours=1)
-        told.append(f"Stale data: {series.signal} of {series.source} is the last good answer, {age_h:.1f} h old.")
-    if PROFILE in flags:
-        since = "" if aligned.seam is None else f" from {iso(max(aligned.seam, grid.start))} on"
-        told.append(
-            f"Filled by profile: {flags[PROFILE]} of {grid.n_slots} slots of {series.signal} are the 28-day hourly "
-            f"median of {series.source}{since}, not a forecast."
-        )
+    for series, aligned in fetched:
+        flags = dict(aligned.flags)
+        if SYNTHETIC in flags:
+            told.append(f"Synthetic data: {series.source} is made up, not measured.")
+        if STALE in flags and series.fetched_at is not None:
+            age_h = (now - series.fetched_at) / timedelta(hours=1)
+            told.append(f"Stale data: {series.signal} of {series.source} is the last good answer, {age_h:.1f} h old.")
     return told
+
+
+def _profile_labels(fetched: list[tuple[Series, Aligned]], grid: TimeGrid) -> list[str]:
+    """Return one sentence for all signals that a profile fills alike."""
+    alike: dict[tuple[int, str, str], list[str]] = {}
+    for series, aligned in fetched:
+        count = dict(aligned.flags).get(PROFILE, 0)
+        since = "" if aligned.seam is None else f" from {iso(max(aligned.seam, grid.start))} on"
+        if count:
+            alike.setdefault((count, series.source, since), []).append(SPOKEN[series.signal])
+    return [
+        f"Filled by profile: {count} of {grid.n_slots} slots of {', '.join(signals)} are the 28-day hourly median of "
+        f"{source}{since}, not a forecast."
+        for (count, source, since), signals in alike.items()
+    ]
 
 
 def series_digest(values: npt.NDArray[np.float64]) -> str:

@@ -157,8 +157,9 @@ def test_what_lies_past_the_end_of_a_source_is_filled_by_a_profile_and_labelled(
     week = gather(site_of(*_moved_to_june()), now=NOW, week="2024-W23")
     flags = dict(week.provenance[0].flags)
     assert flags["profile"] == 168 - 26  # the demo ends on Tuesday 4 June 00:00 UTC, 26 h after Monday 00:00 in Berlin
-    (label,) = [text for text in week.labels if "28-day hourly median" in text and "carbon" in text]
-    assert label.startswith("Filled by profile: 142 of 168 slots of carbon")
+    (label,) = [text for text in week.labels if "28-day hourly median" in text]
+    told = "Filled by profile: 142 of 168 slots of carbon, price, dry bulb, wet bulb, sunshine are the 28-day hourly"
+    assert label.startswith(told)
     assert "from 2024-06-04T00:00:00Z on" in label
 
 
