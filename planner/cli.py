@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,10 @@ def plan_command(
     gap: float | None,
     offline: bool,
 ) -> None:
-    """Plan a week of the site and publish its run calendar."""
+    """Plan a week of the site and publish its run calendar.
+
+    Exits with 3 where the judge finds a promise broken that the plan does not name itself.
+    """
     with _json_errors(as_json), clean_stdout():
         with stage("reading the site and its series"):
             from planner.inputs import read_week
@@ -85,6 +89,8 @@ def plan_command(
             told = write_outcome(folder, outcome, found)
         for short in outcome.calendar.shortfalls:
             note(f"not kept: {short.sentence}")
+        for violation in outcome.evaluation.violations:
+            note(f"broken: {violation.sentence}")
         if found.status != "optimal":
             note(f"note: the planning time ran out at a certified gap of {100 * found.mip_gap:.2f} %.")
     if as_json:
@@ -92,6 +98,8 @@ def plan_command(
     else:
         for line in closing_lines(outcome, told["files"]):
             click.echo(line)
+    if not outcome.evaluation.clean:
+        raise click.exceptions.Exit(BROKEN_PROMISES)
 
 
 @cli.command("report", short_help="Make the report of a published calendar again.")
@@ -251,7 +259,13 @@ def demo_command(out: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
     open_streams()
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    if threading.active_count() > 1:
+        # A solver that was left to itself, or interrupted, would abort the interpreter's orderly end.
+        with suppress(OSError):
+            sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -303,17 +317,17 @@ def _json_errors(as_json: bool) -> Iterator[None]:
     """Where one JSON object is promised, a failure prints one too, so that a script can always read it."""
     try:
         yield
-    except GridpaceError as error:
+    except Exception as error:
         if as_json:
             _print_json(
                 {
                     "error": {
                         "kind": type(error).__name__,
-                        "what": error.what,
-                        "why": error.why,
-                        "fix": error.fix,
+                        "what": getattr(error, "what", f"internal: {error}"),
+                        "why": getattr(error, "why", ""),
+                        "fix": getattr(error, "fix", ""),
                         "conflicts": list(getattr(error, "conflicts", ())),
-                        "exit_code": error.exit_code,
+                        "exit_code": getattr(error, "exit_code", 1),
                     }
                 }
             )
@@ -325,15 +339,20 @@ def _print_json(value: dict[str, Any]) -> None:
 
 
 def _instant(text: str | None) -> datetime | None:
+    from planner.timegrid import YEARS
+
     if text is None:
         return None
     try:
         instant = datetime.fromisoformat(text)
+        if instant.tzinfo is not None and instant.year in YEARS:
+            return instant.astimezone(UTC)
     except ValueError:
-        instant = None
-    if instant is None or instant.tzinfo is None:
-        raise ConfigError(f"--issued-at {text!r} is no instant", fix="write it with its offset: 2024-05-12T18:00:00Z")
-    return instant.astimezone(UTC)
+        pass
+    raise ConfigError(
+        f"--issued-at {text!r} is no instant in the years {YEARS[0]} to {YEARS[-1]}",
+        fix="write it with its offset: 2024-05-12T18:00:00Z",
+    )
 
 
 def _write_or_print(out: Path, content: bytes) -> None:

@@ -276,7 +276,7 @@ def account_rows(outcome: Outcome) -> tuple[tuple[str, ...], ...]:
         (
             account.run,
             _beside(account.planned_tokens, account.tokens, wording.tokens),
-            _beside(account.planned_energy_kwh, account.energy_kwh, wording.energy),
+            _beside(account.planned_energy_kwh, account.energy_kwh, wording.energy) + _error(account.energy_error_kwh),
             _beside(account.planned_tokens_per_joule, account.tokens_per_joule, wording.number),
             _beside(account.planned_carbon_kg, account.carbon_kg, wording.carbon),
             "nothing reported" if account.adherence is None else wording.percent(account.adherence),
@@ -287,6 +287,10 @@ def account_rows(outcome: Outcome) -> tuple[tuple[str, ...], ...]:
 
 def _beside(planned: float | None, actual: float | None, tell: Callable[[float], str]) -> str:
     return " / ".join("\u2013" if value is None else tell(value) for value in (planned, actual))
+
+
+def _error(energy_kwh: float) -> str:
+    return f" \u00b1 {wording.energy(energy_kwh)}" if energy_kwh > 0 else ""
 
 
 def unkept(outcome: Outcome) -> tuple[str, ...]:

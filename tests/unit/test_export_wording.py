@@ -55,6 +55,8 @@ def test_a_number_is_near_what_it_says(value):
         (wording.change(12.34), "12.3 % less"),
         (wording.change(-4.0), "4.0 % more"),
         (wording.change(0.01), "the same"),
+        (wording.compared(12.34, "asap"), "12.3 % less than asap"),
+        (wording.compared(-0.04, "steady"), "the same as steady"),
         (wording.duration(0.25), "15 min"),
         (wording.duration(23.9999), "1 d 0 h"),
         (wording.duration(-2.5), "\u22122 h 30 min"),
