@@ -286,13 +286,16 @@ def run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         note("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read the output has left; the interpreter must not try to flush to it once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 1
     except GridpaceError as error:
         _tell(error, arguments)
         return error.exit_code
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            note(f"error: {error.filename or 'standard output'}: {error.strerror or error}")
+            _trace(arguments)
+        # The output's reader has left or its disk is full; the interpreter must not try to flush to it once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
     except Exception as error:  # noqa: BLE001 - the last resort: one line instead of a traceback
         note(f"error: internal: {type(error).__name__}: {error} (gridpace --debug ... shows where)")
         _trace(arguments)

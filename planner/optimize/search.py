@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from planner.optimize.model import Program
     from planner.week import Week
 
+LONGEST_S = 86_400.0
 GAP_NOISE = 1e-7  # a program solved to its end leaves this much between its two numbers
 
 
@@ -35,7 +36,7 @@ class PlanOptions:
 
     Args:
         gap_target: Certified gap at which the search stops, share of the objective.
-        time_limit_s: Seconds after which the best plan so far is taken, from the call on.
+        time_limit_s: Seconds after which the best plan so far is taken, from the call on; at most a day.
     """
 
     gap_target: float = 0.01
@@ -44,8 +45,8 @@ class PlanOptions:
     def __post_init__(self) -> None:
         if not 0.0 <= self.gap_target < 1.0:
             raise ConfigError(f"gap target is {self.gap_target:g}; it must be from 0 up to, not with, 1")
-        if not self.time_limit_s > 0.0:
-            raise ConfigError(f"time limit is {self.time_limit_s:g} s; it must be above 0 s")
+        if not 0.0 < self.time_limit_s <= LONGEST_S:
+            raise ConfigError(f"time limit is {self.time_limit_s:g} s; it must be above 0 s, at most {LONGEST_S:g} s")
 
 
 def plan(week: Week, options: PlanOptions) -> Plan:

@@ -382,7 +382,12 @@ def test_an_on_off_grid_that_is_no_whole_number_of_slots_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"), [({"gap_target": 1.0}, "gap target is 1"), ({"time_limit_s": 0.0}, "time limit is 0 s")]
+    ("options", "said"),
+    [
+        ({"gap_target": 1.0}, "gap target is 1"),
+        ({"time_limit_s": 0.0}, "time limit is 0 s"),
+        ({"time_limit_s": float("inf")}, "at most 86400 s"),
+    ],
 )
 def test_options_out_of_range_are_refused(options, said):
     with pytest.raises(ConfigError, match=said):
