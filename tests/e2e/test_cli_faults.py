@@ -98,6 +98,16 @@ def test_with_json_an_error_is_an_object_too(monkeypatch, capsys):
     }
 
 
+def test_with_json_an_unknown_fault_is_an_object_too(monkeypatch, capsys):
+    def fail(*_, **__):
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr("planner.inputs.read_week", fail)
+    assert run(["plan", "site.toml", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)["error"]
+    assert (told["kind"], told["what"], told["exit_code"]) == ("ZeroDivisionError", "internal: by nothing", 1)
+
+
 def test_an_unknown_fault_is_one_line_and_debug_shows_where(monkeypatch, capsys):
     def fail(*_, **__):
         raise ZeroDivisionError("by nothing")
