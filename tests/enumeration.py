@@ -43,11 +43,32 @@ def patterns(week: Week, run: Run) -> list[tuple[str | None, tuple[int, ...]]]:
 
 def best_cost(week: Week) -> float:
     """The least money over all patterns."""
+    late = [{p: _least_lateness(week, run, *p) for p in patterns(week, run)} for run in week.runs]
+    least = [(sum(of[p] for of, p in zip(late, chosen, strict=True)), chosen) for chosen in itertools.product(*late)]
+    # energy that is paid for can only lower the cost by this much
+    paid = sum(
+        float(np.minimum(_money_per_kwh(week), 0.0) @ week.capacity_kw(b)) * week.grid.slot_h for b in week.blocks
+    )
     best = math.inf
-    for chosen in itertools.product(*(patterns(week, run) for run in week.runs)):
+    for lateness, chosen in sorted(least, key=lambda one: one[0]):
+        if lateness + paid >= best:
+            break
         if _gpus_fit(week, chosen):
-            best = min(best, _cost(week, chosen, best))
+            best = min(best, _cost(week, chosen))
     return best
+
+
+def _money_per_kwh(week):
+    carbon = week.signals.ci_gco2_per_kwh / 1e6 * week.prices.carbon_per_t
+    return week.signals.price_per_kwh + week.tariff.adder_per_kwh + carbon
+
+
+def _least_lateness(week, run, name, on):
+    """Money of lateness with the pattern at full power, whatever that costs."""
+    program = _Program()
+    anywhere = {b.name: [[] for _ in range(week.grid.n_slots)] for b in week.blocks}
+    _add_run(week, program, run, name, on, anywhere)
+    return program.solve()
 
 
 def _full_h(week, run, option):
@@ -99,17 +120,14 @@ class _Program:
         return answer.fun if answer.status == 0 else math.inf
 
 
-def _cost(week, chosen, best):
-    """Money of the best power for one pattern; patterns whose lateness alone is above `best` are not solved."""
+def _cost(week, chosen):
+    """Money of the best power for one pattern."""
     T = week.grid.n_slots
     program = _Program()
     it_terms = {b.name: [[] for _ in range(T)] for b in week.blocks}
     it_fixed = {b.name: week.idle_kw(b) for b in week.blocks}
-    unavoidable = 0.0
     for run, (name, on) in zip(week.runs, chosen, strict=True):
-        unavoidable += _add_run(week, program, run, name, on, it_terms)
-    if unavoidable > best:
-        return math.inf
+        _add_run(week, program, run, name, on, it_terms)
     imports = [_add_block(week, program, block, it_terms[block.name], it_fixed[block.name]) for block in week.blocks]
     month = week.grid.local_months(week.tz)
     for m in np.unique(month):
@@ -154,7 +172,6 @@ def _add_run(week, program, run, name, on, it_terms):
         return terms, fixed
 
     price = week.prices.lateness_per_gpu_h * run.lateness_weight * run.gpus
-    unavoidable = 0.0
     for _, deadline, tokens in week.due_tokens(run):
         mark = week.grid.position(deadline)
         while mark <= T + 1e-9:
@@ -162,12 +179,9 @@ def _add_run(week, program, run, name, on, it_terms):
                 terms, fixed = work_by(mark)
                 short = program.column(price)
                 program.row("le", [(c, -v) for c, v in terms] + [(short, -1.0)], fixed - tokens / per_h)
-                if name is None:
-                    unavoidable += price * tokens / per_h
             mark += 24.0 / h
     terms, fixed = work_by(float(T))
     program.row("le", terms, week.work_tokens(run) / per_h + _landing_h(week, run) - fixed)
-    return unavoidable
 
 
 def _landing_h(week, run):
@@ -190,11 +204,8 @@ def _add_block(week, program, block, it_terms, idle_kw):
     T, h = week.grid.n_slots, week.grid.slot_h
     capacity, solar_kw = week.capacity_kw(block), week.solar_kw(block)
     envelope = fit_envelope(block.plant, week.signals.dry_bulb_c, week.signals.wet_bulb_c)
-    signals, prices = week.signals, week.prices
-    money = (
-        signals.price_per_kwh + week.tariff.adder_per_kwh + signals.ci_gco2_per_kwh / 1e6 * prices.carbon_per_t
-    ) * h
-    water = envelope.water_l_per_kwh / 1000 * prices.water_per_m3 * h
+    money = _money_per_kwh(week) * h
+    water = envelope.water_l_per_kwh / 1000 * week.prices.water_per_m3 * h
     imports, its, before = [], [], None
     store = block.battery
     for t in range(T):

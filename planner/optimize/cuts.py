@@ -73,7 +73,7 @@ class HullCuts:
 
     def __init__(self, packing: Packing) -> None:
         self._packing = packing
-        self._unit = math.gcd(packing.in_service, *(int(g) for g in packing.gpus))
+        self._unit = math.gcd(*(int(g) for g in packing.gpus))
         self._sets: list[npt.NDArray[np.bool_]] = []
         size = len(packing.gpus)
         # a gang that fits on its own bounds its own coefficient

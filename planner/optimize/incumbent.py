@@ -122,7 +122,11 @@ class Search:
         """Search around the dive while the tree works on the bound; its bound counts only when it was waited for."""
         with ThreadPoolExecutor(max_workers=1) as other:
             bound = other.submit(tree.certify, self._bound, self._deadline)
-            self._around(coarse, choice)
+            try:
+                self._around(coarse, choice)
+            except BaseException:
+                tree.enough = -np.inf
+                raise
             if self._done():
                 tree.enough = -np.inf
                 return

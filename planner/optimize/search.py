@@ -52,7 +52,8 @@ class PlanOptions:
 def plan(week: Week, options: PlanOptions) -> Plan:
     """Return the best plan found for a week, with its certified gap.
 
-    The same week and options give the same schedule as long as the gap target is reached before the time limit.
+    The same week and options give the same schedule as long as the gap target is reached more than a second before the
+    time limit.
 
     Args:
         week: All inputs.

@@ -63,3 +63,8 @@ def test_the_heaviest_set_is_that_of_enumeration(seed):
     best = max(np.array(s) @ worth for s in itertools.product((0, 1), repeat=8) if np.array(s) @ sizes <= room)
     assert chosen @ sizes <= room
     assert chosen @ worth == pytest.approx(best)
+
+
+def test_gpus_left_over_by_every_set_do_not_matter():
+    (row,) = HullCuts(packing([600, 600, 600], 1777)).separate(np.array([0.9, 0.9, 0.9]))
+    assert row.values == pytest.approx([0.5, 0.5, 0.5])

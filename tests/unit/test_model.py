@@ -428,3 +428,15 @@ def test_a_deadline_long_past_is_named_as_such():
     found = plan(tiny_week(runs=(run,)), EXACT)
     assert "the deadline lay before the horizon" in found.shortfalls[0].sentence
     assert found.shortfalls[0].made_up_at == at(1) + timedelta(hours=int(np.flatnonzero(limits(found) > 0)[-1]))
+
+
+def test_a_gang_larger_than_its_pool_is_named():
+    found = plan(tiny_week(runs=(make_run(gpus=1024, work_h=2),)), EXACT)
+    assert found.schedule.runs[0].pool is None
+    assert "no hours are open to it" in found.shortfalls[0].sentence
+
+
+def test_a_run_with_nothing_due_does_not_run():
+    found = plan(tiny_week(runs=(make_run(work_h=2, tokens_done=1e15),)), EXACT)
+    assert found.schedule.runs[0].pool is None
+    assert found.schedule.runs[0].why == "does not run: nothing is due"
