@@ -1,4 +1,4 @@
-"""All that knows HiGHS: options, threads, the time limit and its watchdog, starts, bounds and duals."""
+"""All that knows HiGHS: options, threads, the time limit and its watchdog, starts and bounds."""
 
 from __future__ import annotations
 
@@ -36,14 +36,12 @@ class Answer:
         values: Column values, shape (N,), or None without a solution.
         objective: Objective of the values, or None without them.
         bound: No solution can be below it; -inf where nothing is known.
-        duals: Row duals of a linear program solved to its optimum, shape (M,), or None.
     """
 
     status: str
     values: npt.NDArray[np.float64] | None
     objective: float | None
     bound: float
-    duals: npt.NDArray[np.float64] | None = None
 
 
 NOTHING = Answer("none", None, None, -np.inf)
@@ -128,8 +126,7 @@ class Highs:
             return Answer("none", None, None, float(bound))
         solution = self._highs.getSolution()
         values = np.array(solution.col_value)
-        duals = np.array(solution.row_dual) if done and not self._whole else None
-        return Answer("optimal" if done else "feasible", values, float(info.objective_function_value), bound, duals)
+        return Answer("optimal" if done else "feasible", values, float(info.objective_function_value), bound)
 
 
 def seconds_left(deadline: float) -> float:
