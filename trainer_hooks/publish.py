@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +14,8 @@ from pathlib import Path
 from trainer_hooks.errors import CalendarError
 
 POINTER = "current"
+_STAGED = re.compile(r"\.[A-Za-z0-9_-]+\.[0-9a-f]{16}")
+_LEFT_BEHIND_S = 3600.0  # no one takes that long from staging to the rename: whoever staged it was killed
 # Files secured at the same time share one write of the file system's journal, most of what each alone waits for.
 _WRITERS = 32
 _FREE_SPACE = "Nothing half-written was left and the calendar in force is unchanged; free space or fix the folder."
@@ -54,6 +58,7 @@ def publish_folder(root: Path, name: str, files: Mapping[str, bytes]) -> Path:
         _write_file(pointer, f"{name}\n".encode("ascii"))
         pointer.replace(root / POINTER)
         _sync_folder(root)
+        _sweep(root)
     except OSError as error:
         raise CalendarError(
             str(target), f"the calendar cannot be written ({error.strerror or error}).", _FREE_SPACE
@@ -63,6 +68,17 @@ def publish_folder(root: Path, name: str, files: Mapping[str, bytes]) -> Path:
         with suppress(OSError):
             pointer.unlink(missing_ok=True)
     return target
+
+
+def _sweep(root: Path) -> None:
+    """Remove what processes that were killed have staged."""
+    with suppress(OSError):
+        for entry in root.iterdir():
+            if _STAGED.fullmatch(entry.name) and time.time() - entry.stat().st_mtime > _LEFT_BEHIND_S:
+                if entry.is_dir():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    entry.unlink()
 
 
 def _write_tree(folder: Path, files: Mapping[str, bytes]) -> None:
