@@ -105,10 +105,9 @@ def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]
         paths["series"]: series_json(outcome.week),
         paths["summary"]: json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False).encode() + b"\n",
     }
-    with staged_files(contents):
+    with staged_files(contents), Ledger(paths["ledger"]) as ledger:
+        _record(ledger, outcome)
         # The pointer to the calendar in force is swapped when nothing but renames is left to fail.
-        with Ledger(paths["ledger"]) as ledger:
-            _record(ledger, outcome)
         publish(folder / CALENDARS, calendar, outcome.runs)
     return told
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -56,6 +56,7 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._made = not path.exists()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -65,12 +66,14 @@ class Ledger:
         try:
             Table.metadata.create_all(self._engine)
         except DatabaseError as error:
-            self._engine.dispose()
+            self._drop()
             if path.is_file() and path.stat().st_size and "not a database" in str(error):
                 raise ConfigError(
                     f"{path} is no ledger: {error.orig}", fix="name another file, or move this one away"
                 ) from error
-            raise ExportError(f"the ledger {path} cannot be opened: {error.orig}") from error
+            raise ExportError(
+                f"the ledger {path} cannot be opened: {error.orig}", fix="free space or name another folder"
+            ) from error
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +81,17 @@ class Ledger:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._drop()
+
+    def _drop(self) -> None:
+        """Let the file go, and remove it where it was made for what then failed."""
         self.close()
+        if self._made:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Let the file go."""

@@ -66,6 +66,24 @@ def test_a_ledger_that_cannot_be_written_leaves_nothing_new(outcomes, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.sqlite"]
 
 
+@pytest.mark.parametrize("full_at", ["calendar.json", "current"])
+def test_a_disk_that_fills_at_the_very_first_plan_leaves_no_file(outcomes, tmp_path, monkeypatch, full_at):
+    real = hooks_publish._write_file
+
+    def full(path, content):
+        if full_at in path.name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(path, content)
+
+    monkeypatch.setattr(hooks_publish, "_write_file", full)
+    with pytest.raises(ExportError, match="could not be published"):
+        pipeline.write_outcome(tmp_path / "out", outcomes[0], PLAN)
+    left = {path.parts[-3:] for path in tmp_path.rglob("*") if path.is_file()}
+    # The calendar's own folder is whole before the pointer is written, and stays: it is valid and not in force.
+    assert {part[0] for part in left} <= {"calendars", outcomes[0].calendar.calendar_id}
+    assert bool(left) == (full_at == "current")
+
+
 def test_the_carbon_rate_gives_the_site_total_back(outcomes):
     week, found = outcomes[0].week, outcomes[0].evaluation
     rate = carbon_per_it_kwh(week, week.signals, found.blocks)

@@ -60,6 +60,22 @@ def test_the_ledger_stands_where_it_was_asked_for_whatever_the_folder_is_called(
     assert [found for found in tmp_path.rglob("*") if found.is_file()] == [path]
 
 
+@pytest.mark.parametrize("was_there", [False, True])
+def test_a_ledger_made_for_what_then_failed_is_taken_back_and_one_that_was_there_is_kept(tmp_path, was_there):
+    path = tmp_path / "ledger.sqlite"
+    if was_there:
+        Ledger(path).close()
+
+    def fail() -> None:
+        with Ledger(path) as opened:
+            planned(opened)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert path.exists() is was_there
+
+
 def test_a_plan_is_entered_once(ledger):
     assert planned(ledger) is True
     assert planned(ledger) is False
