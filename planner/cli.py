@@ -91,6 +91,8 @@ def plan_command(
             note(f"not kept: {short.sentence}")
         for violation in outcome.evaluation.violations:
             note(f"broken: {violation.sentence}")
+        if not outcome.evaluation.clean:
+            note("note: the calendar in force stays as it was; this one is published beside it and not followed.")
         if found.status != "optimal":
             note(f"note: the planning time ran out at a certified gap of {100 * found.mip_gap:.2f} %.")
     if as_json:

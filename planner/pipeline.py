@@ -107,8 +107,9 @@ def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]
     }
     with staged_files(contents), Ledger(paths["ledger"]) as ledger:
         _record(ledger, outcome)
-        # The pointer to the calendar in force is swapped when nothing but renames is left to fail.
-        publish(folder / CALENDARS, calendar, outcome.runs)
+        # The pointer to the calendar in force is swapped when nothing but renames is left to fail; a calendar that
+        # breaks a promise is there to be looked at, and no hook follows it.
+        publish(folder / CALENDARS, calendar, outcome.runs, in_force=outcome.evaluation.clean)
     return told
 
 

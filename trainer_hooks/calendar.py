@@ -126,13 +126,14 @@ def seal(calendar: Calendar, runs: Sequence[RunCalendar]) -> tuple[Calendar, dic
     return sealed, files
 
 
-def write_calendar(folder: Path, calendar: Calendar, runs: Sequence[RunCalendar]) -> Path:
+def write_calendar(folder: Path, calendar: Calendar, runs: Sequence[RunCalendar], *, in_force: bool = True) -> Path:
     """Publish a calendar and make it the one in force.
 
     Args:
         folder: Folder that holds the published calendars; made if absent.
         calendar: The header; leave its `runs` empty.
         runs: The windows of every run.
+        in_force: False leaves the pointer `current` on the calendar in force before.
 
     Returns:
         The calendar's own folder, `folder/<calendar_id>`.
@@ -142,7 +143,7 @@ def write_calendar(folder: Path, calendar: Calendar, runs: Sequence[RunCalendar]
             half-written remains and the pointer still names the calendar in force before.
     """
     sealed, files = seal(calendar, runs)
-    return publish_folder(Path(folder), sealed.calendar_id, files)
+    return publish_folder(Path(folder), sealed.calendar_id, files, in_force=in_force)
 
 
 def read_calendar(path: Path, verify: bool = True) -> Calendar:

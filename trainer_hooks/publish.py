@@ -21,7 +21,7 @@ _WRITERS = 32
 _FREE_SPACE = "Nothing half-written was left and the calendar in force is unchanged; free space or fix the folder."
 
 
-def publish_folder(root: Path, name: str, files: Mapping[str, bytes]) -> Path:
+def publish_folder(root: Path, name: str, files: Mapping[str, bytes], *, in_force: bool = True) -> Path:
     """Put a folder of files in place by one rename, then swap the pointer `current` to it.
 
     An equal folder already in place is kept; a different one under the same name is never replaced.
@@ -30,6 +30,7 @@ def publish_folder(root: Path, name: str, files: Mapping[str, bytes]) -> Path:
         root: Folder that holds the published folders; made if absent.
         name: Name of the new folder.
         files: Relative path -> content.
+        in_force: Whether the pointer is swapped.
 
     Returns:
         The published folder.
@@ -55,9 +56,10 @@ def publish_folder(root: Path, name: str, files: Mapping[str, bytes]) -> Path:
                 "another calendar with the same id is already published there.",
                 "A published calendar never changes: give the new one another id.",
             )
-        _write_file(pointer, f"{name}\n".encode("ascii"))
-        pointer.replace(root / POINTER)
-        _sync_folder(root)
+        if in_force:
+            _write_file(pointer, f"{name}\n".encode("ascii"))
+            pointer.replace(root / POINTER)
+            _sync_folder(root)
         _sweep(root)
     except OSError as error:
         raise CalendarError(

@@ -71,6 +71,19 @@ def test_a_plan_that_breaks_a_promise_is_written_and_leaves_with_3(monkeypatch, 
         assert ("broken: block hall-a takes 701 kW of 700 kW" in told.err) == bool(code)
         assert len(told.out.splitlines()) == 5
     assert (tmp_path / "out" / "report.html").is_file()
+    assert (tmp_path / "out" / "calendars" / "current").is_file()
+
+
+def test_a_plan_that_breaks_a_promise_is_not_put_in_force(monkeypatch, capsys, tmp_path):
+    outcome = sample_outcome(kept=True)
+    broken = Violation("capacity", "hall-a", None, 701.0, 700.0, "kW", "block hall-a takes 701 kW of 700 kW")
+    judged = replace(outcome, evaluation=replace(outcome.evaluation, violations=(broken,)))
+    plan = Plan(Schedule((), ()), "optimal", 100.0, 99.2, 0.008, (), (), 0.5, 3.25, ())
+    monkeypatch.setattr("planner.pipeline.plan_week", lambda *_: (judged, plan))
+    (tmp_path / "site.toml").write_text(MINI, encoding="utf-8")
+    assert run(["plan", str(tmp_path / "site.toml"), "--out", str(tmp_path / "out"), "--offline"]) == 3
+    assert "the calendar in force stays as it was" in capsys.readouterr().err
+    assert [p.name for p in (tmp_path / "out" / "calendars").iterdir()] == [outcome.calendar.calendar_id]
 
 
 def test_what_clashes_is_named(monkeypatch, capsys):
