@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,6 +13,7 @@ from sqlalchemy import URL, create_engine, event, func, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from planner.errors import ConfigError, ExportError
 from planner.ledger.account import RunAccount, account
@@ -56,7 +57,6 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._made = not path.exists()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -64,9 +64,14 @@ class Ledger:
         self._engine = create_engine(URL.create("sqlite", database=str(path)))
         event.listen(self._engine, "connect", _prepare)
         try:
-            Table.metadata.create_all(self._engine)
+            with self._engine.begin() as connection:
+                # Another process may make the same tables at the same time.
+                for table in Table.metadata.sorted_tables:
+                    connection.execute(CreateTable(table, if_not_exists=True))
+                    for index in sorted(table.indexes, key=lambda found: str(found.name)):
+                        connection.execute(CreateIndex(index, if_not_exists=True))
         except DatabaseError as error:
-            self._drop()
+            self._engine.dispose()
             if path.is_file() and path.stat().st_size and "not a database" in str(error):
                 raise ConfigError(
                     f"{path} is no ledger: {error.orig}", fix="name another file, or move this one away"
@@ -81,17 +86,7 @@ class Ledger:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self._drop()
-
-    def _drop(self) -> None:
-        """Let the file go, and remove it where it was made for what then failed."""
         self.close()
-        if self._made:
-            with suppress(OSError):
-                self._path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Let the file go."""
@@ -126,20 +121,18 @@ class Ledger:
         slot = timedelta(minutes=calendar.slot_minutes)
         name = calendar.calendar_id
         with self._transaction() as session:
-            if session.get(IssuedPlan, name) is not None:
-                return False
-            session.add(
-                IssuedPlan(
-                    calendar_id=name,
-                    site=calendar.site,
-                    issued_at=calendar.issued_at,
-                    valid_from=calendar.valid_from,
-                    valid_until=calendar.valid_until,
-                    status=calendar.status,
-                    certified_gap=calendar.certified_gap,
-                )
+            # Written before anything is read, so that of two processes one waits for the other.
+            header = insert(IssuedPlan).values(
+                calendar_id=name,
+                site=calendar.site,
+                issued_at=calendar.issued_at,
+                valid_from=calendar.valid_from,
+                valid_until=calendar.valid_until,
+                status=calendar.status,
+                certified_gap=calendar.certified_gap,
             )
-            session.flush()
+            if session.execute(header.on_conflict_do_nothing().returning(IssuedPlan.calendar_id)).first() is None:
+                return False
             session.add_all(
                 PlannedWindow(
                     calendar_id=name,

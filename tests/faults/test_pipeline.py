@@ -67,7 +67,7 @@ def test_a_ledger_that_cannot_be_written_leaves_nothing_new(outcomes, tmp_path):
 
 
 @pytest.mark.parametrize("full_at", ["calendar.json", "current"])
-def test_a_disk_that_fills_at_the_very_first_plan_leaves_no_file(outcomes, tmp_path, monkeypatch, full_at):
+def test_a_disk_that_fills_at_the_very_first_plan_leaves_nothing_in_force(outcomes, tmp_path, monkeypatch, full_at):
     real = hooks_publish._write_file
 
     def full(path, content):
@@ -78,10 +78,10 @@ def test_a_disk_that_fills_at_the_very_first_plan_leaves_no_file(outcomes, tmp_p
     monkeypatch.setattr(hooks_publish, "_write_file", full)
     with pytest.raises(ExportError, match="could not be published"):
         pipeline.write_outcome(tmp_path / "out", outcomes[0], PLAN)
-    left = {path.parts[-3:] for path in tmp_path.rglob("*") if path.is_file()}
-    # The calendar's own folder is whole before the pointer is written, and stays: it is valid and not in force.
-    assert {part[0] for part in left} <= {"calendars", outcomes[0].calendar.calendar_id}
-    assert bool(left) == (full_at == "current")
+    # A calendar's folder that is whole before the pointer is written stays: it is valid and not in force.
+    whole = [outcomes[0].calendar.calendar_id] if full_at == "current" else []
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {CALENDARS, "ledger.sqlite"}
+    assert [path.name for path in (tmp_path / "out" / CALENDARS).iterdir()] == whole
 
 
 def test_the_carbon_rate_gives_the_site_total_back(outcomes):

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Barrier
 
 import pytest
 
@@ -60,20 +62,17 @@ def test_the_ledger_stands_where_it_was_asked_for_whatever_the_folder_is_called(
     assert [found for found in tmp_path.rglob("*") if found.is_file()] == [path]
 
 
-@pytest.mark.parametrize("was_there", [False, True])
-def test_a_ledger_made_for_what_then_failed_is_taken_back_and_one_that_was_there_is_kept(tmp_path, was_there):
-    path = tmp_path / "ledger.sqlite"
-    if was_there:
-        Ledger(path).close()
+def test_several_that_make_the_ledger_and_enter_the_same_plan_at_once_all_succeed(tmp_path):
+    barrier = Barrier(6)
 
-    def fail() -> None:
+    def enter(path) -> bool:
+        barrier.wait()
         with Ledger(path) as opened:
-            planned(opened)
-            raise RuntimeError
+            return planned(opened)
 
-    with pytest.raises(RuntimeError):
-        fail()
-    assert path.exists() is was_there
+    with ThreadPoolExecutor(6) as several:
+        for i in range(5):
+            assert sorted(several.map(enter, [tmp_path / f"{i}.sqlite"] * 6)) == [False] * 5 + [True]
 
 
 def test_a_plan_is_entered_once(ledger):
