@@ -73,7 +73,7 @@ class CsvFile:
     tz: ZoneInfo
     step: timedelta
     columns: dict[str, Column]
-    kind: str = "actual"
+    kind: str
     licence: str = "not declared"
     time_format: str = ""
     ambiguous: str = "order"
@@ -96,7 +96,7 @@ class CsvFile:
             tz=timegrid.zone(options.text("time_zone")),
             step=timedelta(minutes=options.number("step_minutes", 1.0, _LONGEST_STEP_MINUTES)),
             columns={signal: _column(options.subject, signal, of) for signal, of in options.table("columns").items()},
-            kind=options.choice("kind", KINDS, "actual"),
+            kind=options.choice("kind", KINDS),
             licence=options.text("licence", "not declared"),
             time_format=options.text("time_format", ""),
             ambiguous=options.choice("ambiguous", AMBIGUOUS, "order"),

@@ -22,6 +22,7 @@ def source(path, **changes):
         "stamp": "start",
         "time_zone": "UTC",
         "step_minutes": 60,
+        "kind": "actual",
         "columns": PRICE,
     }
     options = {k: v for k, v in {**given, **changes}.items() if v is not None}
