@@ -103,7 +103,7 @@ def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]
         paths["windows_csv"]: windows_csv(calendar, outcome.runs),
         paths["slots_csv"]: slots_csv(calendar),
         paths["series"]: series_json(outcome.week),
-        paths["summary"]: json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False).encode() + b"\n",
+        paths["summary"]: _json_bytes(told),
     }
     with staged_files(contents), Ledger(paths["ledger"]) as ledger:
         _record(ledger, outcome)
@@ -111,6 +111,11 @@ def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]
         # breaks a promise is there to be looked at, and no hook follows it.
         publish(folder / CALENDARS, calendar, outcome.runs, in_force=outcome.evaluation.clean)
     return told
+
+
+def _json_bytes(value: dict[str, Any]) -> bytes:
+    """Return JSON in UTF-8; bytes of a path that are no text become escapes, as JSON has them."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False).encode(errors="backslashreplace") + b"\n"
 
 
 def with_telemetry(outcome: Outcome, ledger_file: Path, telemetry: Path) -> tuple[Outcome, Intake]:

@@ -46,11 +46,17 @@ class Answer:
 
 
 def default_folder() -> Path:
-    """Return the folder named by GRIDPACE_CACHE, else `gridpace` in the user's cache folder."""
+    """Return the folder named by GRIDPACE_CACHE, else `gridpace` in the user's cache folder.
+
+    A user without a home has no such folder: what is returned then cannot be made, so that nothing is kept.
+    """
     named = os.environ.get("GRIDPACE_CACHE")
     if named:
         return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gridpace"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gridpace"
+    except RuntimeError:
+        return Path(os.devnull) / "gridpace"
 
 
 class ResponseCache:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 
 import pytest
@@ -37,6 +38,12 @@ def test_what_is_written_is_what_the_summary_names(outcomes, tmp_path):
     assert sorted(str(p) for p in tmp_path.rglob("*") if p.is_file() and calendars not in p.parents) == sorted(
         path for name, path in told["files"].items() if name != "calendar"
     )
+
+
+def test_a_folder_whose_name_is_no_text_is_written_all_the_same(outcomes, tmp_path):
+    told = pipeline.write_outcome(tmp_path / os.fsdecode(b"l\xfcbeck"), outcomes[0], PLAN)
+    (summary,) = tmp_path.glob("*/plan.json")
+    assert json.loads(summary.read_text(encoding="utf-8")) == told
 
 
 @pytest.mark.parametrize("full_at", ["calendar.json", "current"])

@@ -111,3 +111,14 @@ def test_the_folder_is_named_by_the_environment(monkeypatch, tmp_path):
     assert default_folder() == tmp_path / "xdg" / "gridpace"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert default_folder() == Path.home() / ".cache" / "gridpace"
+
+
+def test_a_user_without_a_home_keeps_nothing_and_is_not_stopped(monkeypatch, caplog):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("GRIDPACE_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    assert ResponseCache(default_folder()).get("any") is None
+    assert "answers are not kept" in caplog.text
