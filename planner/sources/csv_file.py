@@ -89,6 +89,7 @@ class CsvFile:
         Raises:
             ConfigError: An option is unknown, missing or wrong.
         """
+        options.need("path", "time_column", "stamp", "time_zone", "step_minutes", "columns", "kind")
         source = cls(
             path=Path(options.text("path")),
             time_column=options.text("time_column"),

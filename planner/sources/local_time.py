@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from planner.errors import ConfigError
-from planner.timegrid import to_utc
+from planner.timegrid import YEARS, to_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,10 +37,13 @@ def parse_stamps(cells: Sequence[object], time_format: str, name_row: Callable[[
                 stamp = datetime.strptime(str(cell).strip(), time_format)  # noqa: DTZ007 - the zone is declared
             else:
                 stamp = datetime.fromisoformat(str(cell).strip())
+            if stamp.year not in YEARS:
+                raise ValueError  # noqa: TRY301 - one message for every stamp that cannot be one
         except ValueError:
             raise ConfigError(
                 f"{name_row(i)}: time {cell!r} cannot be read"
-                f" as {f'time_format {time_format!r}' if time_format else 'ISO 8601'}",
+                f" as {f'time_format {time_format!r}' if time_format else 'ISO 8601'}"
+                f" in the years {YEARS[0]} to {YEARS[-1]}",
                 fix="write times as 2024-05-13T06:00:00Z, or declare time_format, such as %d.%m.%Y %H:%M",
             ) from None
         stamps.append(stamp)

@@ -30,6 +30,21 @@ class Options:
         self._given = given
         self._known: list[str] = []
 
+    def need(self, *keys: str) -> None:
+        """Refuse options that lack several that must be given, all at once; a single one is told as it is read.
+
+        Raises:
+            ConfigError: Two or more are missing.
+        """
+        missing = [key for key in keys if self._given.get(key) is None]
+        if len(missing) > 1:
+            strays = {key: nearest(key, [k for k in self._given if k not in keys]) for key in missing}
+            raise ConfigError(
+                f"{self.subject} needs the options {', '.join(map(repr, missing))}",
+                why="; ".join(f"it has {stray!r} instead of {key!r}" for key, stray in strays.items() if stray),
+                fix="add each; they are declared, never guessed",
+            )
+
     def text(self, key: str, default: str | None = None) -> str:
         """Return a text; one without a default must be given."""
         value = self._get(key, default)

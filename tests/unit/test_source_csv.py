@@ -88,6 +88,14 @@ def test_local_times_are_read_in_their_zone(tmp_path):
     assert starts(fetch(path, time_zone="Europe/Berlin")) == ["01-14T23:00", "07-14T22:00"]
 
 
+@pytest.mark.parametrize("stamp", ["9999-12-31T23:00:00-12:00", "0001-01-01T00:00", "0001-01-01T00:00:00+14:00"])
+@pytest.mark.parametrize("tz", ["UTC", "Europe/Berlin", "Pacific/Auckland"])
+def test_a_stamp_at_the_ends_of_the_calendar_is_told_by_its_row(tmp_path, stamp, tz):
+    path = written(tmp_path, "2024-05-13T00:00,80", f"{stamp},81")
+    with pytest.raises(ConfigError, match=r"price\.csv row 3: time .* cannot be read as ISO 8601 in the years 1971"):
+        fetch(path, time_zone=tz)
+
+
 def test_an_offset_in_the_stamp_rules(tmp_path):
     path = written(tmp_path, "2024-07-15 00:00+05:30,80")
     assert starts(fetch(path, time_zone="Europe/Berlin")) == ["07-14T18:30"]
@@ -221,6 +229,11 @@ def test_rows_that_only_touch_the_span_are_returned(tmp_path):
     ("changes", "message"),
     [
         ({"stamp": None}, "needs the option 'stamp'"),
+        ({"stamp": None, "kind": None, "step_minutes": None}, "needs the options 'stamp', 'step_minutes', 'kind'"),
+        (
+            {"stampp": "start", "stamp": None, "kind": None},
+            "(?s)needs the options 'stamp', 'kind'.*'stampp' instead of",
+        ),
         ({"stamp": "middle"}, "stamp is 'middle'; allowed are start, end"),
         ({"time_zone": "Berlin"}, "time zone 'Berlin' is not known"),
         ({"step_minutes": 0}, "step_minutes is 0; it must lie in 1 to 1440"),
