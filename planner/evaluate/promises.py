@@ -92,10 +92,12 @@ def check_spells(week: Week, seen: RunTrace) -> Iterator[Violation]:
     """Yield what is wrong with how a run stops and starts: checkpoints, shortest run and pause, count of pauses.
 
     A spell that goes on from before the horizon or past its end may be shorter than the shortest run in the horizon,
-    and so may the spell in which all work of the horizon is done.
+    and so may the spell in which all work of the horizon is done. No spell need be longer than that work takes at full
+    speed.
     """
     run, horizon_s = seen.run, 3600.0 * week.grid.hours
     spells = seen.spells
+    least_h = min(run.min_run_h, week.work_tokens(run) / (3600.0 * _fastest_tokens_per_s(run)))
     for spell in spells:
         at = instant(week, spell.end_s)
         runs = [i for i in range(spell.first, spell.after) if seen.running[i]]
@@ -104,9 +106,9 @@ def check_spells(week: Week, seen: RunTrace) -> Iterator[Violation]:
         goes_on = spell.end_s >= horizon_s or (spell.start_s <= 0.0 and run.running_in is not None)
         done = seen.tokens_by(spell.end_s) >= week.work_tokens(run) * (1.0 - STATED_SHARE)
         hours = (spell.end_s - spell.start_s) / 3600.0
-        if not goes_on and not done and hours < run.min_run_h - SECOND_H:
+        if not goes_on and not done and hours < least_h - SECOND_H:
             yield _number(
-                "min-run", run.name, instant(week, spell.start_s), hours, run.min_run_h, "h", "runs for", "less than"
+                "min-run", run.name, instant(week, spell.start_s), hours, least_h, "h", "runs for", "less than"
             )
     for before, after in pairwise(spells):
         hours = (after.start_s - before.end_s) / 3600.0
@@ -129,7 +131,8 @@ def check_spells(week: Week, seen: RunTrace) -> Iterator[Violation]:
 def check_work(week: Week, seen: RunTrace) -> Iterator[Violation]:
     """Yield what is wrong with a run's tokens: stated against replayed, and more than the horizon's work.
 
-    A gang that is whole or off may end up to one cell of its on-off grid past its work.
+    A gang that is whole or off may end up to one cell of its on-off grid past its work, and past it by what it loses
+    less at starts and stops where it runs slower than at its highest limit: plans count that time at full speed.
     """
     run = seen.run
     stated = np.array([w.tokens for w in seen.windows])
@@ -147,17 +150,19 @@ def check_work(week: Week, seen: RunTrace) -> Iterator[Violation]:
             "states",
             "but the replay makes",
         )
-    cell_tokens = max(run.gpus * o.tokens_per_gpu_s for o in run.options) * 3600.0 * run.on_off_grid_h
+    slowest = min(point.relative_throughput for option in run.options for point in option.points)
+    lost_s = len(seen.spells) * (run.reload_s + run.checkpoint_s) * (1.0 - slowest)
+    spare_tokens = _fastest_tokens_per_s(run) * (3600.0 * run.on_off_grid_h + lost_s)
     allowed = week.work_tokens(run)
     made = float(seen.tokens.sum())
-    if made > allowed * (1.0 + STATED_SHARE) + cell_tokens:
+    if made > allowed * (1.0 + STATED_SHARE) + spare_tokens:
         yield _number("too-many-tokens", run.name, None, made, allowed, "tokens", "makes", "more than the work of")
 
 
 def stages(week: Week, seen: RunTrace, named: Sequence[NamedShortfall]) -> tuple[StageResult, ...]:
     """Return how each promise of work went; a second of the whole gang and 0.001 % are forgiven."""
     run = seen.run
-    second = max(run.gpus * o.tokens_per_gpu_s for o in run.options)
+    second = _fastest_tokens_per_s(run)
     found = []
     for stage, deadline, due in week.due_tokens(run):
         slack = min(due, second + KEPT_SHARE * due)
@@ -177,6 +182,10 @@ def stages(week: Week, seen: RunTrace, named: Sequence[NamedShortfall]) -> tuple
             )
         )
     return tuple(found)
+
+
+def _fastest_tokens_per_s(run: Run) -> float:
+    return max(run.gpus * option.tokens_per_gpu_s for option in run.options)
 
 
 def check_deadlines(run: Run, results: Sequence[StageResult]) -> Iterator[Violation]:

@@ -299,6 +299,19 @@ def test_a_short_spell_is_allowed_where_the_work_is_done_or_the_horizon_ends():
     assert kinds(judged(longer, one_run(longer, 700, 700, 0, 0, 0, 700, 700, 700))) == {"min-run"}
 
 
+def test_no_spell_need_be_longer_than_the_work_takes_at_full_speed():
+    week = tiny_week(runs=(make_run(work_h=4.0, min_run_h=6.0),))
+    assert kinds(judged(week, one_run(week, 0, 500, 500, 500, 500, 0, 0, 0))) == {"deadline"}
+    assert kinds(judged(week, one_run(week, 0, 500, 500, 500, 0, 0, 0, 0))) == {"deadline", "min-run"}
+
+
+def test_what_a_slow_run_loses_less_at_its_start_and_stop_is_not_too_much():
+    week = tiny_week(runs=(make_run(work_h=1.0, reload_s=5400.0, checkpoint_s=7200.0),))
+    # 3.5 h useful: 2.45 h of work at 350 W, 3.08 h at 500 W; allowed are 1 h, a cell of 1 h and 30 % of 3.5 h.
+    assert judged(week, one_run(week, 350, 350, 350, 350, 350, 350, 350, 0)).violations == ()
+    assert kinds(judged(week, one_run(week, 500, 500, 500, 500, 500, 500, 500, 0))) == {"too-many-tokens"}
+
+
 def test_by_actual_signals_solar_follows_the_sun_and_statements_the_plan():
     block = make_block(n_slots=8, solar=solar(300.0))
     week = tiny_week(ghi_w_per_m2=500.0, ci_gco2_per_kwh=300.0, blocks=(block,))
