@@ -191,9 +191,12 @@ def _spell_rows(prob: pulp.LpProblem, here: str, cells: Cells, gang: GangOption)
             prob += pulp.LpAffineExpression(terms) == 0, f"switch_{here}_{c}"
         if c == 0 and not gang.running and y is not None:
             prob += y - gang.start[0] == 0, f"switch_{here}_{c}"
+        spell = [gang.start[i] for i in range(max(0, c - cells.min_run + 1), c + 1) if i in gang.start]
         if y is not None:
-            spell = [gang.start[i] for i in range(max(0, c - cells.min_run + 1), c + 1) if i in gang.start]
             prob += pulp.lpSum(spell) - y <= 0, f"min_run_{here}_{c}"
+        elif spell:
+            # a cell that is closed ends a spell as well
+            prob += pulp.lpSum(spell) <= 0, f"min_run_{here}_{c}"
         pause = [gang.stop[i] for i in range(max(1, c - cells.min_pause + 1), c + 1) if i in gang.stop]
         on = [y] if y is not None else []
         if pause or on:
