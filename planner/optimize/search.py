@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 LONGEST_S = 86_400.0
 GAP_NOISE = 1e-7  # a program solved to its end leaves this much between its two numbers
+MOST_DECISIONS = 1_000_000  # some 2.5 GB and minutes to build
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,10 @@ def plan(week: Week, options: PlanOptions) -> Plan:
 
     Raises:
         Infeasible: Physics leaves no plan even with every gang off; names the rows that clash.
-        ConfigError: A run's on/off grid is no whole number of slots.
+        ConfigError: A run's on/off grid is no whole number of slots, or the week is larger than can be planned.
     """
     began = time.monotonic()
+    _check_size(week)
     deadline = began + options.time_limit_s
     program = build(week)
     matrix, index = from_pulp(program.problem)
@@ -94,6 +96,16 @@ def plan(week: Week, options: PlanOptions) -> Plan:
 
 def _gap(objective: float, bound: float) -> float:
     if objective - bound <= GAP_NOISE * max(1.0, abs(objective)):
+def _check_size(week: Week) -> None:
+    decisions = sum(week.grid.n_slots * (len(option.points) + 1) for run in week.runs for option in run.options)
+    if decisions > MOST_DECISIONS:
+        raise ConfigError(
+            f"the week has {decisions:,} decisions ({len(week.runs):,} runs, {week.grid.n_slots} slots, their pools "
+            f"and power limits); at most {MOST_DECISIONS:,} can be planned at once",
+            fix="plan fewer runs or longer slots, or name fewer pools and power_limits_w for each run",
+        )
+
+
         return 0.0
     return (objective - bound) / abs(objective) if objective else 1.0
 
