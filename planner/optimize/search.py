@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from planner.week import Week
 
 LONGEST_S = 86_400.0
-GAP_NOISE = 1e-7  # a program solved to its end leaves this much between its two numbers
 MOST_DECISIONS = 1_000_000  # some 2.5 GB and minutes to build
+GAP_NOISE = 1e-7  # a program solved to its end leaves this much between its two numbers
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ def plan(week: Week, options: PlanOptions) -> Plan:
         Infeasible: Physics leaves no plan even with every gang off; names the rows that clash.
         ConfigError: A run's on/off grid is no whole number of slots, or the week is larger than can be planned.
     """
-    began = time.monotonic()
     _check_size(week)
+    began = time.monotonic()
     deadline = began + options.time_limit_s
     program = build(week)
     matrix, index = from_pulp(program.problem)
@@ -94,8 +94,6 @@ def plan(week: Week, options: PlanOptions) -> Plan:
     )
 
 
-def _gap(objective: float, bound: float) -> float:
-    if objective - bound <= GAP_NOISE * max(1.0, abs(objective)):
 def _check_size(week: Week) -> None:
     decisions = sum(week.grid.n_slots * (len(option.points) + 1) for run in week.runs for option in run.options)
     if decisions > MOST_DECISIONS:
@@ -106,6 +104,8 @@ def _check_size(week: Week) -> None:
         )
 
 
+def _gap(objective: float, bound: float) -> float:
+    if objective - bound <= GAP_NOISE * max(1.0, abs(objective)):
         return 0.0
     return (objective - bound) / abs(objective) if objective else 1.0
 
