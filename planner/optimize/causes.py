@@ -1,7 +1,8 @@
-"""Why a promise is not kept, in plain words: from what no plan could mend to what this plan chose."""
+"""Why a promise is not kept, in plain words: only what can be counted in the plan, no more than its gap tells."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,38 +15,54 @@ if TYPE_CHECKING:
     from planner.optimize.facts import RunFacts
     from planner.optimize.gangs import Due, Gang
     from planner.optimize.model import Program
-    from planner.optimize.places import Places
-    from planner.week import Pool
+    from planner.optimize.places import OptionPlaces, Places
+    from planner.optimize.supply import BlockColumns
 
 NEAR_LIMIT = 0.999
-MOST_HOURS = 0.5
 
 
-def cause(
-    program: Program, places: Places, x: npt.NDArray[np.float64], facts: tuple[RunFacts, ...], fact: RunFacts, due: Due
-) -> str:
-    """Return the likely cause of a shortfall: the first of the checks below that applies.
+@dataclass(frozen=True)
+class Solved:
+    """A solved program and how good its plan is known to be.
 
     Args:
         program: The program.
         places: Where its columns stand.
-        x: Column values, shape (N,).
+        values: Column values, shape (N,).
         facts: Facts of all runs.
-        fact: Facts of the run.
+        saving: The most by which another plan could be cheaper, money.
+        gap: The same as a share of the objective.
+        in_time: Whether the gap asked for was reached before the time limit.
+    """
+
+    program: Program
+    places: Places
+    values: npt.NDArray[np.float64]
+    facts: tuple[RunFacts, ...]
+    saving: float
+    gap: float
+    in_time: bool
+
+
+def cause(solved: Solved, run: int, due: Due) -> str:
+    """Return why a run misses what is due, from what no plan could mend to what this plan chose.
+
+    Args:
+        solved: The solved program.
+        run: Place of the run in the week.
         due: What it misses.
     """
-    gang, week = fact.gang, program.week
-    window = _window(program, gang, due)
-    if not gang.options or window is not None:
-        return window or f"no hours are open to it: {_closed(program, gang)}"
-    pool = next(o.pool for o in gang.options if fact.option is None or o.pool.name == fact.option.pool)
-    slots = np.arange(week.grid.n_slots)
-    before = (slots < week.grid.position(due.deadline)) & (slots >= week.grid.position(gang.run.earliest_start))
-    return (
-        _gpus_taken(program, facts, fact, pool, before)
-        or _power_used_up(program, places, x, fact, pool, before)
-        or "finishing in time would cost more than the price of lateness"
-    )
+    fact = solved.facts[run]
+    window = _window(solved.program, fact.gang, due)
+    if not fact.gang.options or window is not None:
+        return window or f"no hours are open to it: {_closed(solved.program, fact.gang)}"
+    held = _held_back(solved, run, due)
+    currency = solved.program.week.prices.currency
+    unknown = f"{solved.saving:,.2f} {currency} ({solved.gap:.2%})"
+    if solved.in_time:
+        return held or f"keeping it is not possible or costs more than being late, certified to within {unknown}"
+    ran_out = f"the planning time ran out while a plan that keeps it and is up to {unknown} cheaper was not ruled out"
+    return f"{held}; {ran_out}" if held else ran_out
 
 
 def _window(program: Program, gang: Gang, due: Due) -> str | None:
@@ -69,43 +86,54 @@ def _closed(program: Program, gang: Gang) -> str:
     return f"it may start from {start.astimezone(week.tz):%Y-%m-%d %H:%M %Z} only, or {others}"
 
 
-def _gpus_taken(
-    program: Program, facts: tuple[RunFacts, ...], fact: RunFacts, pool: Pool, before: npt.NDArray[np.bool_]
-) -> str | None:
-    used = np.zeros(program.week.grid.n_slots)
-    for other in facts:
-        if other.option is not None and other.option.pool == pool.name:
+def _held_back(solved: Solved, run: int, due: Due) -> str | None:
+    """Return what other runs, power and cooling leave too little of, or None where they leave enough for the work."""
+    program, fact = solved.program, solved.facts[run]
+    place = fact.option or solved.places.gangs[run][0]
+    option = next(o for o in fact.gang.options if o.pool.name == place.pool)
+    week, gpus = program.week, fact.gang.run.gpus
+    n_slots, slot_h = week.grid.n_slots, week.grid.slot_h
+    before = np.zeros(n_slots, dtype=bool)
+    before[place.slots] = place.slots + 1 <= week.grid.position(due.deadline)
+    used = np.zeros(n_slots)
+    for other in solved.facts:
+        if other.option is not None and other.option.pool == place.pool:
             used += other.on * other.gang.run.gpus
-    idle = before & ~fact.on
-    crowded = used + fact.gang.run.gpus > pool.gpus_in_service(program.week.grid)
-    if not idle.any() or crowded[idle].mean() <= MOST_HOURS:
+    crowded = before & ~fact.on & (used + gpus > option.pool.gpus_in_service(week.grid))
+    at = next(i for i, b in enumerate(program.blocks) if b.limits.block.name == option.pool.block)
+    block = program.blocks[at]
+    it_kw = solved.values[solved.places.blocks[at].it] * program.power_kw
+    added_kw = block.limits.added_kw(gpus, option.points[0].it_w_per_gpu, option.pool.gpu.idle_w_per_gpu)
+    speed = _speed(place, solved.values, n_slots)
+    wanted_kw = np.where(fact.on, it_kw / NEAR_LIMIT, it_kw + added_kw)
+    tight = before & ~crowded & (speed < place.throughput[-1] * NEAR_LIMIT) & (wanted_kw >= block.limits.it_max_kw)
+    spare = np.where(before & ~crowded & ~tight, place.throughput[-1] - speed, 0.0)
+    missing_h = due.work_h - fact.tokens[before].max(initial=0.0) / fact.gang.tokens_per_work_h
+    if option.rate * spare.sum() * slot_h >= missing_h:
+        return _ramp(block, it_kw)
+    said = [
+        (crowded.sum(), f"in {crowded.sum() * slot_h:g} h before it other runs take the GPUs of pool {place.pool!r}"),
+        (tight.sum(), f"in {tight.sum() * slot_h:g} h before it {_used_up(block, tight)}"),
+    ]
+    return " and ".join(sentence for count, sentence in sorted(said, key=lambda one: -one[0]) if count) or None
+
+
+def _speed(place: OptionPlaces, x: npt.NDArray[np.float64], n_slots: int) -> npt.NDArray[np.float64]:
+    speed = np.zeros(n_slots)
+    speed[place.slots] = place.shares(x) @ place.throughput
+    return speed
+
+
+def _used_up(block: BlockColumns, tight: npt.NDArray[np.bool_]) -> str:
+    """Say whether it is the cooling or the power that leaves no more, by what is the lower limit in most slots."""
+    limits = block.limits
+    by_cooling = limits.envelope.w_max_kw * NEAR_LIMIT <= limits.it_max_kw
+    what = "cooling" if tight.any() and by_cooling[tight].mean() > 1 / 2 else "power capacity"
+    return f"the {what} of block {limits.block.name!r} leaves no more for it"
+
+
+def _ramp(block: BlockColumns, it_kw: npt.NDArray[np.float64]) -> str | None:
+    step_kw = block.limits.block.power.ramp_step_kw
+    if step_kw is None or not bool((np.abs(np.diff(it_kw)) >= NEAR_LIMIT * step_kw).any()):
         return None
-    return f"the GPUs of pool {pool.name!r} are taken by other runs in most hours left to it"
-
-
-def _power_used_up(
-    program: Program,
-    places: Places,
-    x: npt.NDArray[np.float64],
-    fact: RunFacts,
-    pool: Pool,
-    before: npt.NDArray[np.bool_],
-) -> str | None:
-    run = fact.gang.run
-    block, place = next(
-        (b, p) for b, p in zip(program.blocks, places.blocks, strict=True) if b.limits.block.name == pool.block
-    )
-    limits, it_kw = block.limits, x[place.it] * program.power_kw
-    option = next(o for o in fact.gang.options if o.pool.name == pool.name)
-    added = limits.added_kw(run.gpus, option.points[0].it_w_per_gpu, pool.gpu.idle_w_per_gpu)
-    wanted = np.where(fact.on, it_kw / NEAR_LIMIT, it_kw + added)
-    tight = before & (wanted >= limits.it_max_kw)
-    if tight.any():
-        t = int(np.flatnonzero(tight)[0])
-        what = "cooling" if limits.envelope.w_max_kw[t] * NEAR_LIMIT <= limits.it_max_kw[t] else "power capacity"
-        hours = tight.sum() * program.week.grid.slot_h
-        return f"the {what} of block {pool.block!r} is used up in {hours:g} h before it"
-    step_kw = limits.block.power.ramp_step_kw
-    if step_kw is not None and bool((np.abs(np.diff(it_kw)) >= NEAR_LIMIT * step_kw).any()):
-        return f"the ramp limit of block {pool.block!r} ({step_kw:,.0f} kW between slots) binds"
-    return None
+    return f"the ramp limit of block {block.limits.block.name!r} ({step_kw:,.0f} kW between slots) binds"

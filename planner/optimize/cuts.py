@@ -32,18 +32,18 @@ MOST_SETS = 200  # found per separation; a dozen is usual
 
 @dataclass(frozen=True)
 class Packing:
-    """One pool with one count of GPUs in service, and where its gangs' on-columns stand at its distinct moments.
+    """What room there is for gangs, and where their on-columns stand at the distinct moments with as much.
 
     Args:
-        name: Of the pool, for rows.
-        gpus: Gang sizes of its users, shape (G,).
-        in_service: GPUs in service.
-        columns: On-columns of the users at each moment, -1 where a gang cannot be on, shape (M, G).
+        name: For rows, such as the pool's.
+        sizes: What each gang takes, such as its GPUs, shape (G,).
+        room: What they may take together, such as the GPUs in service.
+        columns: On-columns of the gangs at each moment, -1 where a gang cannot be on, shape (M, G).
     """
 
     name: str
-    gpus: npt.NDArray[np.int64]
-    in_service: int
+    sizes: npt.NDArray[np.int64]
+    room: int
     columns: npt.NDArray[np.int64]
 
 
@@ -73,9 +73,9 @@ class HullCuts:
 
     def __init__(self, packing: Packing) -> None:
         self._packing = packing
-        self._unit = math.gcd(*(int(g) for g in packing.gpus))
+        self._unit = math.gcd(*(int(g) for g in packing.sizes))
         self._sets: list[npt.NDArray[np.bool_]] = []
-        size = len(packing.gpus)
+        size = len(packing.sizes)
         # a gang that fits on its own bounds its own coefficient
         self._facets = Highs(
             Matrix(
@@ -118,7 +118,7 @@ class HullCuts:
             facet = np.maximum(answer.values, 0.0)
             if facet @ on <= 1.0 + VIOLATION:
                 return None
-            best = heaviest_set(facet, self._packing.gpus // self._unit, self._packing.in_service // self._unit)
+            best = heaviest_set(facet, self._packing.sizes // self._unit, self._packing.room // self._unit)
             worth = float(facet[best].sum())
             if worth <= 1.0 + 1e-9:
                 return facet

@@ -1,12 +1,17 @@
-"""A first plan in milliseconds: gangs one after the other, each in the cheapest hours that still have room for it."""
+"""First plans in milliseconds: gangs one after the other, each where there is still room for it, at several paces.
+
+Together they amount to what one would do without a plan, on the runs' on/off grids, and to what cheap hours suggest.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.optimize.gangs import landing_h
 from planner.optimize.limits import energy_worth
 
 if TYPE_CHECKING:
@@ -17,22 +22,32 @@ if TYPE_CHECKING:
     from planner.optimize.places import Places
 
 
+class Pace(Enum):
+    """How fast the gangs work, and which hours they like."""
+
+    FAST_WHEN_CHEAP = "full power in the cheapest hours"
+    FAST = "full power from the first hours on"
+    EVEN = "the power that fills the time up to the last due date"
+    SLOW = "the lowest power from the first hours on"
+
+
 @dataclass(frozen=True)
 class _Spell:
-    """Cells `first` up to, not with, `after`; work done in them; a rank, lower is better."""
+    """Cells `first` up to, not with, `after`; work done in them, also at the lowest power; a rank, lower is better."""
 
     first: int
     after: int
     work_h: float
+    least_h: float
     rank: float
 
 
 class Greedy:
-    """Room left in pools and blocks while gangs are placed at their lowest power, which always leaves a solution."""
+    """Room left in pools and blocks while gangs are placed, counted at their lowest power: it leaves a solution."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, pace: Pace) -> None:
         week = program.week
-        self._program = program
+        self._program, self._pace = program, pace
         self._worth = energy_worth(week)
         self._gpus = {p.name: p.gpus_in_service(week.grid).astype(np.float64) for p in week.pools}
         self._limits = {b.limits.block.name: b.limits for b in program.blocks}
@@ -65,39 +80,66 @@ class Greedy:
     def _place(self, gang: Gang, option: GangOption) -> list[_Spell]:
         """Return spells, one after the other, until the work is done or no more may start."""
         spells: list[_Spell] = []
-        since, left = 0, gang.work_h
+        since, left, most = 0, gang.work_h, gang.work_h + landing_h(gang)
         while left > 0 and len(spells) <= gang.run.max_pauses:
-            spell = self._best(gang, option, since, left)
+            spell = self._best(gang, option, since, left, most)
             if spell is None:
                 break
             spells.append(spell)
-            since, left = spell.after + gang.cells.min_pause, left - spell.work_h
+            since = spell.after + gang.cells.min_pause
+            left, most = left - spell.work_h, most - spell.least_h
         return spells
 
-    def _best(self, gang: Gang, option: GangOption, since: int, left: float) -> _Spell | None:
+    def _best(self, gang: Gang, option: GangOption, since: int, left: float, most: float) -> _Spell | None:
         cells, slot_h = gang.cells, self._program.week.grid.slot_h
         free = self._free(gang, option)
-        rate = option.rate * option.points[-1].relative_throughput
         found = []
         for first in range(since, cells.count):
             if not free[first] or first not in option.on:
                 continue
             reload_h = 0.0 if option.running and first == 0 else gang.run.reload_s / 3600.0
-            need_h = left / rate + reload_h + gang.run.checkpoint_s / 3600.0
+            lost_h = reload_h + gang.run.checkpoint_s / 3600.0
+            rate = self._rate(gang, option, float(cells.edges[first]) * slot_h + lost_h, left)
+            need_h = left / rate + lost_h
             after = first
             while after < cells.count and free[after] and (cells.edges[after] - cells.edges[first]) * slot_h < need_h:
                 after += 1
-            if after - first < cells.min_run and after < cells.count:
+            while after > first and self._least_h(gang, option, first, after) > most:
+                after -= 1
+            if after == first or (after - first < cells.min_run and after < cells.count):
                 continue
             hours = float(cells.edges[after] - cells.edges[first]) * slot_h
-            work = min(left, max(0.0, hours - need_h + left / rate) * rate)
+            work = min(left, max(0.0, hours - lost_h) * rate)
             worth = float(self._worth[cells.edges[first] : cells.edges[after]].mean())
+            rank = worth if self._pace is Pace.FAST_WHEN_CHEAP else float(first)
             late = sum(max(0.0, float(cells.edges[after]) - due.short[0][0]) for due in gang.due if due.short)
-            found.append(_Spell(first, after, work, late * 1e3 - work / gang.work_h * 1e6 + worth))
+            least_h = self._least_h(gang, option, first, after)
+            # power can still be raised up to the highest: what counts against a spell is work that no power could do
+            could = min(left, max(0.0, hours - lost_h) * option.rate * option.points[-1].relative_throughput)
+            found.append(_Spell(first, after, work, least_h, late * 1e3 - could / gang.work_h * 1e6 + rank))
         for spell in sorted(found, key=lambda s: (s.rank, s.first)):
             if self._gentle(gang, option, spell):
                 return spell
         return None
+
+    def _rate(self, gang: Gang, option: GangOption, from_h: float, left: float) -> float:
+        """Return the work per hour that the pace asks of a spell that starts to work at `from_h`."""
+        least, most = (option.rate * p.relative_throughput for p in (option.points[0], option.points[-1]))
+        if self._pace is Pace.SLOW:
+            return least
+        marks = [due.short[0][0] for due in gang.due if due.short]
+        until_h = max(marks, default=0.0) * self._program.week.grid.slot_h
+        if self._pace is not Pace.EVEN or until_h <= from_h:
+            return most
+        return float(np.clip(left / (until_h - from_h), least, most))
+
+    def _least_h(self, gang: Gang, option: GangOption, first: int, after: int) -> float:
+        """Return the work of a spell at the lowest power: no plan may make more than there is."""
+        hours = float(gang.cells.edges[after] - gang.cells.edges[first]) * self._program.week.grid.slot_h
+        least, most = (option.rate * p.relative_throughput for p in (option.points[0], option.points[-1]))
+        lost_s = 0.0 if option.running and first == 0 else gang.run.reload_s
+        lost_s += 0.0 if after == gang.cells.count else gang.run.checkpoint_s
+        return least * hours - most * lost_s / 3600.0
 
     def _free(self, gang: Gang, option: GangOption) -> npt.NDArray[np.bool_]:
         added, limits = self._added(gang, option), self._limits[option.pool.block]

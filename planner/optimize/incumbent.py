@@ -1,6 +1,7 @@
 """The best plan found for a program, and the bound that certifies it.
 
-Steps, each only if the gap asked for is not reached: relaxation with hull cuts; a dive that settles the pools; a small
+Steps, each only if the gap asked for is not reached: relaxation with hull cuts; a tree over the height of the billed
+peak, where the plan raises it; a dive that settles the pools; a small
 program around the relaxation (relaxation enforced neighbourhood, Berthold 2007); a tree over the pools for the bound;
 neighbourhoods of the plan; the whole program. All but the last are limited by counts, so that a plan does not depend
 on the machine.
@@ -18,10 +19,13 @@ import numpy as np
 from planner.optimize.branching import PoolTree
 from planner.optimize.coarse import Coarse, coarsen
 from planner.optimize.cuts import HullCuts, packings
-from planner.optimize.greedy import Greedy
+from planner.optimize.greedy import Greedy, Pace
 from planner.optimize.neighbourhood import Neighbourhoods
+from planner.optimize.peaks import PeakTree, hull_of
 from planner.optimize.polish import Polished, polish
 from planner.optimize.relaxation import Relaxation
+from planner.optimize.shifts import Shifts
+from planner.optimize.skyline import skylines
 from planner.optimize.solver import Highs, seconds_left
 
 if TYPE_CHECKING:
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
 
 ROOT_ROUNDS = 12
 SMALL = 150  # whole columns up to which the whole program is solved at once
+EASY = 300  # whole columns up to which spells are moved beyond the gap asked for
+BANDS = 3  # of the peak's height that are searched one by one, best first
+BAND_NODES = 100
 SUB_NODES = 4  # the first few bring the plans, the rest only prove them
 SUB_GAP = 0.4  # of the gap target
 AT_BOUND = 1e-6
@@ -66,6 +73,8 @@ class Search:
         self._gap_target, self._deadline = gap_target, deadline
         self._hulls = [HullCuts(p) for p in packings(program.week, places)]
         self._relaxation = Relaxation(matrix, self._hulls, np.arange(matrix.n_columns))
+        self._worthy = matrix
+        """The program, held to where plans better than the best may lie."""
         self._best: Polished | None = None
         self._bound = _box_bound(matrix)
 
@@ -75,7 +84,8 @@ class Search:
         # a first plan is worth more than a short time limit
         with_time, self._deadline = self._deadline, max(self._deadline, time.monotonic() + FIRST_S)
         self._offer(choices, np.zeros(len(choices)))
-        self._offer(choices, Greedy(self._program).choices(self._places))
+        for pace in Pace:
+            self._offer(choices, Greedy(self._program, pace).choices(self._places))
         self._deadline = with_time
         if self._best is None:
             # every gang off breaks a limit, such as a ramp that a gang could bridge: any plan is a start
@@ -83,6 +93,11 @@ class Search:
         if self._best is None:
             return None
         self._improve()
+        if self._matrix.whole.sum() <= EASY:
+            # within the gap asked for a plain rule could still be the better plan, and moves cost little here
+            moves = Shifts(self._matrix, self._places)
+            now = moves.better(self._best.values, self._best.objective, self._deadline - KEEP_S)
+            self._offer(choices, now)
         binaries = int(self._matrix.whole.sum())
         return Incumbent(
             self._best.values,
@@ -99,12 +114,14 @@ class Search:
         if root.status != "optimal" or root.values is None or root.objective is None:
             return
         self._bound = max(self._bound, root.objective)
+        if not self._done() and root.values[self._places.peaks].sum() > ZERO:
+            self._settle_peak(root.values)
         if self._done():
             return
         if self._matrix.whole.sum() <= SMALL:
             self._whole()
             return
-        coarse = coarsen(self._matrix, self._places).with_rows(self._relaxation.tight_rows(root.values))
+        coarse = coarsen(self._worthy, self._places).with_rows(self._relaxation.tight_rows(root.values))
         tree = PoolTree(self._relaxation, self._places)
         if tree.open:
             small = Relaxation(coarse.matrix, self._hulls, coarse.column)
@@ -117,6 +134,21 @@ class Search:
         self._neighbourhoods(coarse)
         if not self._done():
             self._whole()
+
+    def _settle_peak(self, root: npt.NDArray[np.float64]) -> None:
+        """Raise the bound by a tree over the height of the billed peak, and search where better plans may lie."""
+        assert self._best is not None
+        found = skylines(self._program, self._places)
+        if not found:
+            return
+        matrix, peaks = self._matrix.with_rows(self._relaxation.tight_rows(root)), self._places.peaks
+        bands = PeakTree(matrix, found).split(self._bound, root[peaks], self._enough(), self._deadline)
+        self._bound = max(self._bound, bands[0].bound)
+        for band in bands[:BANDS]:
+            if self._done() or band.bound >= self._best.objective:
+                break
+            self._search(band.within(matrix, peaks), mip_max_nodes=BAND_NODES)
+        self._worthy = hull_of(bands, self._best.objective).within(self._matrix, peaks)
 
     def _around_with_tree(self, coarse: Coarse, tree: PoolTree, choice: Mapping[int, int]) -> None:
         """Search around the dive while the tree works on the bound; its bound counts only when it was waited for."""
@@ -173,15 +205,24 @@ class Search:
 
     def _whole(self, **options: int) -> None:
         """Solve the whole program with what is known, for the time left."""
-        matrix = self._matrix.with_rows(self._relaxation.rows)
-        highs = Highs(matrix, whole=True, mip_rel_gap=self._gap_target * WHOLE_GAP, **options)
+        self._bound = max(self._bound, self._search(self._worthy.with_rows(self._relaxation.rows), **options))
+
+    def _search(self, matrix: Matrix, **options: int) -> float:
+        """Solve the program held to a part of its plans, offer what is found, and return the bound of that part."""
+        highs = Highs(
+            matrix,
+            whole=True,
+            mip_rel_gap=self._gap_target * WHOLE_GAP,
+            objective_target=self._good_enough(),
+            **options,
+        )
         if self._best is not None:
             highs.start_from(self._best.values)
         answer = highs.run(seconds_left(self._deadline) - KEEP_S)
-        self._bound = max(self._bound, answer.bound)
         if answer.values is not None:
             columns = np.flatnonzero(self._matrix.whole)
             self._offer(columns, answer.values[columns])
+        return answer.bound
 
     def _offer(self, columns: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> bool:
         found = polish(self._matrix, self._places, columns, values, self._deadline)

@@ -77,11 +77,13 @@ class Places:
         gangs: Per run, its options.
         blocks: Per block.
         choices: Places of all on/off and pool columns, shape (C,).
+        peaks: Places of what each month's billed peak rises, shape (M,); none without a demand charge.
     """
 
     gangs: tuple[tuple[OptionPlaces, ...], ...]
     blocks: tuple[BlockPlaces, ...]
     choices: npt.NDArray[np.int64]
+    peaks: npt.NDArray[np.int64]
 
 
 def locate(program: Program, index: ColumnIndex) -> Places:
@@ -91,7 +93,7 @@ def locate(program: Program, index: ColumnIndex) -> Places:
     choices = [o.on[o.on >= 0] for gang in gangs for o in gang]
     choices.append(np.array([o.chosen for gang in gangs for o in gang if o.chosen >= 0], dtype=np.int64))
     blocks = tuple(_block(block, index, program.power_kw, paid) for block in program.blocks)
-    return Places(gangs, blocks, np.concatenate(choices))
+    return Places(gangs, blocks, np.concatenate(choices), index.many(program.site.peak_rise))
 
 
 def _option(gang: Gang, option: GangOption, index: ColumnIndex) -> OptionPlaces:

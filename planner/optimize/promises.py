@@ -6,32 +6,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.optimize.causes import cause
+from planner.optimize.causes import Solved, cause
 from planner.optimize.limits import energy_worth
 from planner.schedule import Shortfall
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from planner.optimize.facts import RunFacts
     from planner.optimize.gangs import Due
     from planner.optimize.model import Program
-    from planner.optimize.places import Places
 
 SAME_SHARE = 1e-3  # of the mean: no difference worth a word
 KEPT_SHARE = 1e-5  # of the tokens due: below it a promise counts as kept
 
 
-def shortfalls(
-    program: Program, places: Places, x: npt.NDArray[np.float64], facts: tuple[RunFacts, ...]
-) -> tuple[Shortfall, ...]:
+def shortfalls(solved: Solved) -> tuple[Shortfall, ...]:
     """Return every stage whose tokens are not there at its deadline, with the likely cause."""
     found = []
-    for fact in facts:
+    for run, fact in enumerate(solved.facts):
         for due in fact.gang.due:
-            short = due.tokens - _tokens_at(program, fact, program.week.grid.position(due.deadline))
+            short = due.tokens - _tokens_at(solved.program, fact, solved.program.week.grid.position(due.deadline))
             if short > KEPT_SHARE * due.tokens:
-                found.append(_shortfall(program, places, x, facts, fact, due, short))
+                found.append(_shortfall(solved, run, due, short))
     return tuple(found)
 
 
@@ -45,16 +40,9 @@ def _tokens_at(program: Program, fact: RunFacts, position: float) -> float:
     return float(np.interp(position, np.append(0, ends), np.append(0.0, fact.tokens)))
 
 
-def _shortfall(
-    program: Program,
-    places: Places,
-    x: npt.NDArray[np.float64],
-    facts: tuple[RunFacts, ...],
-    fact: RunFacts,
-    due: Due,
-    short: float,
-) -> Shortfall:
-    week, run = program.week, fact.gang.run
+def _shortfall(solved: Solved, place: int, due: Due, short: float) -> Shortfall:
+    fact = solved.facts[place]
+    week, run = solved.program.week, fact.gang.run
     full_speed = max(o.tokens_per_gpu_s * max(p.relative_throughput for p in o.points) for o in run.options) * run.gpus
     hours = short / full_speed / 3600.0
     enough = np.flatnonzero(fact.tokens >= due.tokens * (1.0 - KEPT_SHARE))
@@ -65,7 +53,7 @@ def _shortfall(
     after = f"made up by {made_up.astimezone(week.tz):%Y-%m-%d %H:%M %Z}" if made_up else "not made up in this horizon"
     sentence = (
         f"run {run.name!r} misses stage {due.stage!r}, due {local}: {short:.4g} of {due.tokens:.4g} tokens "
-        f"({hours:.2f} h of the whole gang) are missing then, {after}; {cause(program, places, x, facts, fact, due)}"
+        f"({hours:.2f} h of the whole gang) are missing then, {after}; {cause(solved, place, due)}"
     )
     return Shortfall(run.name, due.stage, due.deadline, short, hours, made_up, sentence)
 
@@ -79,14 +67,11 @@ def _why(program: Program, fact: RunFacts) -> str:
     spells = int((np.diff(np.concatenate([[False], fact.on]).astype(int)) > 0).sum())
     worth = energy_worth(week)
     mine, mean = worth[fact.on].mean(), worth.mean()
-    if abs(mine - mean) <= SAME_SHARE * abs(mean):
-        rank = "as dear as the mean hour"
-    elif mine < mean:
-        rank = "cheaper than the mean hour"
-    else:
-        rank = "dearer than the mean hour, as its deadlines and the room left by other runs ask for"
+    dearer = mine > mean + SAME_SHARE * abs(mean)
     return (
         f"{hours:g} h in {spells} spell{'s' if spells != 1 else ''} in pool {fact.option.pool}: "
         f"{ci[fact.on].mean():.0f} gCO2e/kWh and {price[fact.on].mean():.3f} {week.prices.currency}/kWh while it runs, "
-        f"{ci.mean():.0f} and {price.mean():.3f} over the horizon; with carbon {rank}"
+        f"{ci.mean():.0f} and {price.mean():.3f} over the horizon; with its carbon a kWh costs {mine:.3f} "
+        f"{week.prices.currency} while it runs, {mean:.3f} over the horizon"
+        f"{', as deadlines, the billed peak or other runs weigh more' if dearer else ''}"
     )

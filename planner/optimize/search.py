@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import ConfigError
+from planner.optimize.causes import Solved
 from planner.optimize.conflicts import infeasible
 from planner.optimize.extract import schedule
 from planner.optimize.facts import run_facts
@@ -80,14 +81,15 @@ def plan(week: Week, options: PlanOptions) -> Plan:
     objective = sum(value for _, value in terms)
     bound = min(found.bound * program.power_kw, objective)
     gap = _gap(objective, bound)
+    in_time = gap <= max(options.gap_target, GAP_NOISE)
     return Plan(
         schedule=schedule(program, places, x, why_lines(program, facts)),
-        status="optimal" if gap <= max(options.gap_target, GAP_NOISE) else "time-limit",
+        status="optimal" if in_time else "time-limit",
         objective=objective,
         bound=bound,
         mip_gap=gap,
         terms=terms,
-        shortfalls=shortfalls(program, places, x, facts),
+        shortfalls=shortfalls(Solved(program, places, x, facts, objective - bound, gap, in_time)),
         build_s=build_s,
         solve_s=time.monotonic() - began - build_s,
         size=_size(found),

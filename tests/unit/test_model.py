@@ -144,7 +144,7 @@ def test_the_run_that_matters_more_gets_the_gpus():
     runs = tuple(make_run(n, 512, 5, 8, priority=p, points=FULL_POWER) for n, p in (("low", 5), ("high", 1)))
     found = plan(tiny_week(runs=runs), EXACT)
     assert [s.run for s in found.shortfalls] == ["low"]
-    assert "GPUs of pool 'a1' are taken" in found.shortfalls[0].sentence
+    assert found.shortfalls[0].sentence.endswith("in 5 h before it other runs take the GPUs of pool 'a1'")
 
 
 def test_start_and_stop_cost_tokens():
@@ -206,7 +206,7 @@ def test_a_block_too_small_for_full_power_throttles_the_gang():
     week = tiny_week(blocks=(block,), runs=(make_run(work_h=8),))
     found = plan(week, EXACT)
     assert 0 < limits(found).max() < 700.0
-    assert "power capacity of block 'hall' is used up" in found.shortfalls[0].sentence
+    assert "in 8 h before it the power capacity of block 'hall' leaves no more" in found.shortfalls[0].sentence
 
 
 def test_heat_that_leaves_no_room_keeps_the_gang_off():
@@ -429,7 +429,7 @@ def test_a_line_says_why_each_run_stands_where_it_does():
     found = plan(tiny_week(price_per_kwh=CHEAP_LATE, runs=(make_run(points=FULL_POWER),)), EXACT)
     assert found.schedule.runs[0].why == (
         "4 h in 1 spell in pool a1: 300 gCO2e/kWh and 0.020 EUR/kWh while it runs, 300 and 0.060 over the horizon; "
-        "with carbon cheaper than the mean hour"
+        "with its carbon a kWh costs 0.044 EUR while it runs, 0.084 over the horizon"
     )
 
 
