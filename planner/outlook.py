@@ -14,7 +14,7 @@ from planner.config.providers import providers
 from planner.errors import ConfigError, DataUnavailable
 from planner.sources.align import HISTORY, Aligned, align
 from planner.sources.registry import open_source
-from planner.sources.series import PROFILE, STALE, SYNTHETIC
+from planner.sources.series import FILLED, PROFILE, STALE, SYNTHETIC
 from planner.timegrid import TimeGrid, iso, zone
 from planner.week import Provenance, Signals
 
@@ -145,7 +145,7 @@ def _fetch(
 def _gathered(site: Site, grid: TimeGrid, fetched: list[tuple[Series, Aligned]], now: datetime) -> Gathered:
     values = {series.signal: aligned.values for series, aligned in fetched}
     provenance = [_provenance(series, aligned) for series, aligned in fetched]
-    labels = [*_labels(fetched, now), *_profile_labels(fetched, grid)]
+    labels = [*_labels(fetched, now), *_bridge_labels(fetched, grid), *_profile_labels(fetched, grid)]
     if site.flat_price_per_kwh is not None:
         values["price"] = np.full(grid.n_slots, site.flat_price_per_kwh)
         provenance.append(
@@ -216,6 +216,20 @@ def _labels(fetched: list[tuple[Series, Aligned]], now: datetime) -> list[str]:
             age_h = (now - series.fetched_at) / timedelta(hours=1)
             told.append(f"Stale data: {series.signal} of {series.source} is the last good answer, {age_h:.1f} h old.")
     return told
+
+
+def _bridge_labels(fetched: list[tuple[Series, Aligned]], grid: TimeGrid) -> list[str]:
+    """Return one sentence for all signals in which short gaps are bridged alike."""
+    alike: dict[tuple[int, str], list[str]] = {}
+    for series, aligned in fetched:
+        count = dict(aligned.flags).get(FILLED, 0)
+        if count:
+            alike.setdefault((count, series.source), []).append(SPOKEN[series.signal])
+    return [
+        f"Gaps bridged: {count} of {grid.n_slots} slots of {', '.join(signals)} touch gaps of up to 3 h in {source}, "
+        "bridged by straight lines."
+        for (count, source), signals in alike.items()
+    ]
 
 
 def _profile_labels(fetched: list[tuple[Series, Aligned]], grid: TimeGrid) -> list[str]:

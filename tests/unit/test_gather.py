@@ -183,6 +183,21 @@ def test_files_are_found_from_the_folder_of_the_site_file(tmp_path, monkeypatch)
     assert set(week.signals.price_per_kwh) == {0.05}
 
 
+def test_gaps_that_are_bridged_are_told(tmp_path):
+    site = csv_site(tmp_path, datetime(2024, 4, 10, tzinfo=UTC), 24 * 45)
+    whole = gather(site, now=NOW)
+    rows = (tmp_path / "all.csv").read_text(encoding="utf-8").splitlines()
+    gap = [row for row in rows if not row.startswith(("2024-05-14T14", "2024-05-14T15"))]
+    assert len(rows) - len(gap) == 2
+    (tmp_path / "all.csv").write_text("\n".join(gap), encoding="utf-8")
+    told = [label for label in gather(site, now=NOW).labels if label not in whole.labels]
+    signals = "carbon, price, dry bulb, wet bulb, sunshine"
+    bridged = (
+        f"Gaps bridged: 2 of 168 slots of {signals} touch gaps of up to 3 h in csv all.csv, bridged by straight lines."
+    )
+    assert told == [bridged]
+
+
 class _Stale:
     """A demo whose answers came from a cache 30 hours ago."""
 
