@@ -101,7 +101,7 @@ class LimitSet:
 
     Attributes:
         limit_w: Limit asked for last, W per GPU; None after it was given back.
-        answered: Whether every GPU answered to that; where one did not, the same may be asked again.
+        answered: Whether that is settled for every GPU; where it is not, the same may be asked again.
     """
 
     def __init__(self, gpus: Sequence[Gpu]) -> None:
@@ -121,7 +121,9 @@ class LimitSet:
         self.limit_w, self.answered = limit_w, False
         told: dict[str, list[str]] = {}
         verdicts = [(k, k.restore() if limit_w is None else k.apply(limit_w)) for k in self._keepers]
-        self.answered = all(verdict is None or verdict.outcome != "lost" for _, verdict in verdicts)
+        # A limit that may not be set stays so; one of ours is given back as soon as that is allowed.
+        again = {"lost"} if limit_w is not None else {"lost", "denied", "unsupported", "ignored"}
+        self.answered = all(verdict is None or verdict.outcome not in again for _, verdict in verdicts)
         for keeper, verdict in verdicts:
             if verdict is not None and verdict.outcome != "set":
                 present = "an unknown limit" if verdict.limit_w is None else f"{verdict.limit_w:g} W"

@@ -114,6 +114,20 @@ def test_a_governor_limits_a_gpu_that_answers_again_and_gives_back_what_it_could
     governor.close()
 
 
+@pytest.mark.parametrize("fault", [{"all": LOST}, {SET: DENIED}, {READ: LOST}])
+def test_a_limit_that_could_not_be_given_back_in_its_time_is_at_the_end(board, gpu, fault):
+    clock = ManualClock()
+    calendar = run_calendar(window(0, 1000, "run", limit_w=300.0), window(1000, 2000, "run"))
+    governor = Governor(calendar, gpus=[gpu], clock=clock.clock)
+    board.answers.update(fault)
+    clock.now_s = 1500.0
+    governor.step(tokens=1)
+    assert board.limit_mw == 300_000
+    board.answers.clear()
+    governor.close()
+    assert board.limit_mw == FOUND_MW
+
+
 def test_a_gpu_that_is_silent_as_the_training_begins_is_limited_later(board, gpu):
     clock = ManualClock()
     board.answers["all"] = LOST
