@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thermal.plant import cooling, setpoint_c, w_max_kw
+from thermal.kinks import chiller_start_kw, load_grid_kw
+from thermal.plant import cooling, setpoint_c, w_max_kw, w_max_n1_kw
 from thermal.secants import Secants, fit_secants
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 COARSE_INTERVALS = 24  # breakpoints are chosen among the ends of these, and the curve's known kinks
 FINE_PER_COARSE = 4  # the fit is measured at this many steps within each
+CONVEX_SHARE = 0.0025  # of rated IT power: a curve within this of its convex hull counts as convex
 
 
 @dataclass(frozen=True)
@@ -30,23 +32,49 @@ class CoolingEnvelope:
         slope: kW of cooling per kW of IT, shape (T, S), rising along S.
         intercept_kw: kW, shape (T, S).
         w_max_kw: Largest IT power that the plant keeps within its limits, kW, shape (T,).
+        w_max_n1_kw: The same with the worst single unit out, kW, shape (T,).
         water_l_per_kwh: Water used per kWh of IT energy, L/kWh, shape (T,).
         hull_gap_kw: Largest distance between the plant's curve and its convex hull, kW, shape (T,).
         fit_error_kw: Largest distance between the plant's curve and the segments, kW, shape (T,).
+        convex: Whether the hull gap is within 0.25 % of rated IT power, shape (T,); where it is not, the segments
+            over-estimate by up to the fit error and the two branches of `fit_branches` do better.
         supply_setpoint_c: Facility water or air supply temperature requested, deg C, shape (T,).
     """
 
     slope: npt.NDArray[np.float64]
     intercept_kw: npt.NDArray[np.float64]
     w_max_kw: npt.NDArray[np.float64]
+    w_max_n1_kw: npt.NDArray[np.float64]
     water_l_per_kwh: npt.NDArray[np.float64]
     hull_gap_kw: npt.NDArray[np.float64]
     fit_error_kw: npt.NDArray[np.float64]
+    convex: npt.NDArray[np.bool_]
     supply_setpoint_c: npt.NDArray[np.float64]
 
     def cooling_kw(self, it_kw: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the segments' cooling power, kW, for IT power `it_kw` in kW, both of shape (T,)."""
         return np.asarray((self.slope * it_kw[:, None] + self.intercept_kw).max(axis=1))
+
+
+@dataclass(frozen=True)
+class Branches:
+    """A cooling curve in two pieces for a program with one binary per slot: chillers off, chillers on.
+
+    Args:
+        split_kw: Largest IT power without chillers, kW, shape (T,); w_max_kw where they are never needed.
+        off_slope: kW per kW, shape (T, S): valid from 0 to split_kw.
+        off_intercept_kw: kW, shape (T, S).
+        on_slope: kW per kW, shape (T, S): valid from split_kw to w_max_kw; in slots without a need, as when off.
+        on_intercept_kw: kW, shape (T, S).
+        fit_error_kw: Largest distance between the plant's curve and the segments of its branch, kW, shape (T,).
+    """
+
+    split_kw: npt.NDArray[np.float64]
+    off_slope: npt.NDArray[np.float64]
+    off_intercept_kw: npt.NDArray[np.float64]
+    on_slope: npt.NDArray[np.float64]
+    on_intercept_kw: npt.NDArray[np.float64]
+    fit_error_kw: npt.NDArray[np.float64]
 
 
 def fit_envelope(
@@ -74,43 +102,71 @@ def fit_envelope(
     Raises:
         ValueError: `segments` is out of its range, or the two series differ in length.
     """
+    dry, wet, of_slot = _like_hours(dry_bulb_c, wet_bulb_c, segments)
+    w_max = w_max_kw(plant, dry, wet)
+    setpoint = setpoint_c(plant, dry, wet)
+    start = chiller_start_kw(plant, dry, wet, setpoint)
+    it_kw = load_grid_kw(plant, np.zeros_like(w_max), w_max, start, COARSE_INTERVALS, FINE_PER_COARSE)
+    held = None if plant.loop is None else setpoint[:, None]
+    state = cooling(plant, it_kw, dry[:, None], wet[:, None], supply_c=held)
+    fit: Secants = fit_secants(it_kw, state.cooling_kw, segments, FINE_PER_COARSE)
+    water = np.divide(state.water_l_per_h[:, -1], w_max, out=np.zeros_like(w_max), where=w_max > 0.0)
+    return CoolingEnvelope(
+        slope=fit.slope[of_slot],
+        intercept_kw=fit.intercept[of_slot],
+        w_max_kw=w_max[of_slot],
+        w_max_n1_kw=w_max_n1_kw(plant, dry, wet)[of_slot],
+        water_l_per_kwh=water[of_slot],
+        hull_gap_kw=fit.hull_gap[of_slot],
+        fit_error_kw=fit.error[of_slot],
+        convex=fit.hull_gap[of_slot] <= CONVEX_SHARE * plant.rated_it_kw,
+        supply_setpoint_c=setpoint[of_slot],
+    )
+
+
+def fit_branches(
+    plant: CoolingPlant,
+    dry_bulb_c: npt.ArrayLike,
+    wet_bulb_c: npt.ArrayLike,
+    segments: int = 4,
+) -> Branches:
+    """Return the curve in two pieces, below and above the load at which chillers start; arguments as `fit_envelope`.
+
+    Fans first, then chillers: the power jumps where they start, and no convex curve follows that. One binary per slot
+    that chooses the piece does. Where a site runs both at their best, or has no chiller, the pieces are one.
+    """
+    dry, wet, of_slot = _like_hours(dry_bulb_c, wet_bulb_c, segments)
+    w_max = w_max_kw(plant, dry, wet)
+    setpoint = setpoint_c(plant, dry, wet)
+    split = np.minimum(chiller_start_kw(plant, dry, wet, setpoint), w_max)
+    held = None if plant.loop is None else setpoint[:, None]
+    fits = []
+    for low, high in ((np.zeros_like(split), split), (np.where(split < w_max, np.nextafter(split, w_max), 0.0), w_max)):
+        it_kw = load_grid_kw(plant, low, high, None, COARSE_INTERVALS, FINE_PER_COARSE)
+        state = cooling(plant, it_kw, dry[:, None], wet[:, None], supply_c=held)
+        fits.append(fit_secants(it_kw, state.cooling_kw, segments, FINE_PER_COARSE))
+    off, on = fits
+    return Branches(
+        split_kw=split[of_slot],
+        off_slope=off.slope[of_slot],
+        off_intercept_kw=off.intercept[of_slot],
+        on_slope=on.slope[of_slot],
+        on_intercept_kw=on.intercept[of_slot],
+        fit_error_kw=np.maximum(off.error, on.error)[of_slot],
+    )
+
+
+def _like_hours(
+    dry_bulb_c: npt.ArrayLike, wet_bulb_c: npt.ArrayLike, segments: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Return dry and wet bulb of each different weather, and which of them each slot has.
+
+    The curve depends on the weather alone: like hours are fitted once.
+    """
     if not 1 <= segments <= COARSE_INTERVALS:
         raise ValueError(f"segments is {segments}; a cooling curve is fitted with 1 to {COARSE_INTERVALS}")
     dry, wet = np.asarray(dry_bulb_c, dtype=np.float64), np.asarray(wet_bulb_c, dtype=np.float64)
     if dry.ndim != 1 or dry.shape != wet.shape:
         raise ValueError(f"dry_bulb_c has shape {dry.shape} and wet_bulb_c {wet.shape}; both must be (T,)")
-    # the curve depends on the weather alone: like hours are fitted once
     weather, of_slot = np.unique(np.stack([dry, wet], axis=1), axis=0, return_inverse=True)
-    dry_u, wet_u = weather[:, 0], weather[:, 1]
-    w_max = w_max_kw(plant, dry_u, wet_u)
-    it_kw = _fine_grid(plant, w_max)
-    state = cooling(plant, it_kw, dry_u[:, None], wet_u[:, None])
-    fit: Secants = fit_secants(it_kw, state.cooling_kw, segments, FINE_PER_COARSE)
-    water = np.divide(state.water_l_per_h[:, -1], w_max, out=np.zeros_like(w_max), where=w_max > 0.0)
-    setpoint = setpoint_c(plant, dry_u, wet_u)
-    return CoolingEnvelope(
-        slope=fit.slope[of_slot],
-        intercept_kw=fit.intercept[of_slot],
-        w_max_kw=w_max[of_slot],
-        water_l_per_kwh=water[of_slot],
-        hull_gap_kw=fit.hull_gap[of_slot],
-        fit_error_kw=fit.error[of_slot],
-        supply_setpoint_c=setpoint[of_slot],
-    )
-
-
-def _fine_grid(plant: CoolingPlant, w_max: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return rising IT powers from 0 to w_max per row, kW: even steps, the floors of pumps and fans, steps between."""
-    even = np.linspace(0.0, 1.0, COARSE_INTERVALS + 1)
-    floors = [plant.room.room_fan_floor] + ([] if plant.loop is None else [plant.loop.pump_flow_floor])
-    share = np.broadcast_to(even, (w_max.size, even.size))
-    top = w_max / plant.rated_it_kw
-    for floor in floors:
-        # a floor above w_max is no kink of this row: a spare candidate takes its place, in the middle of a step
-        at = np.divide(floor, top, out=np.full_like(top, 2.0), where=top > 0.0)
-        at = np.where(at < 1.0, at, even[1] / 2.0)
-        share = np.concatenate([share, at[:, None]], axis=1)
-    coarse = np.sort(share, axis=1)
-    inner = np.arange(FINE_PER_COARSE) / FINE_PER_COARSE
-    fine = coarse[:, :-1, None] + np.diff(coarse, axis=1)[:, :, None] * inner
-    return np.asarray(w_max[:, None] * np.concatenate([fine.reshape(w_max.size, -1), coarse[:, -1:]], axis=1))
+    return weather[:, 0], weather[:, 1], of_slot

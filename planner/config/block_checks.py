@@ -8,7 +8,7 @@ from planner.config import build, model
 from planner.config.draft import Draft, Placed
 from planner.config.faults import did_you_mean
 from planner.config.moments import Moments
-from thermal.plant import settings
+from thermal.catalogue import catalogue
 
 UNIT_SLIP = 50.0
 """Two powers of one block that differ by this factor or more are taken for W, kW and MW mixed up."""
@@ -92,14 +92,14 @@ def _check_battery(placed: Placed[model.BlockTable]) -> None:
 
 def _check_cooling(placed: Placed[model.BlockTable]) -> None:
     table = placed.table.cooling
-    known = settings(table.kind)
+    known = {setting.name: setting for setting in catalogue(table.kind)}
     before = len(placed.faults.found)
     for key, value in (table.model_extra or {}).items():
         if key not in known:
             placed.fault(
                 ("cooling", key), f"a {table.kind} plant has no setting of that name", did_you_mean(key, known)
             )
-        elif isinstance(value, (str, list, dict)):
+        elif isinstance(value, (list, dict)) or (isinstance(value, str) and not known[key].fact.choices):
             placed.fault(("cooling", key), f"is {value!r}; a number is wanted", "write the number without quotes")
     if len(placed.faults.found) == before:
         try:

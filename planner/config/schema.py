@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from typing import Any
 
 from planner.config.model import SiteFile
-from thermal.loop import LiquidLoop
-from thermal.room import RoomAir
+from thermal.catalogue import Setting, catalogue
 
 SCHEMA_FILE = "site.schema.json"
 """Name under which the schema stands beside a site file."""
@@ -22,9 +20,9 @@ def site_schema() -> dict[str, Any]:
     schema = _without_titles(SiteFile.model_json_schema())
     cooling = schema["$defs"]["CoolingTable"]
     cooling["additionalProperties"] = False
-    for setting in (*fields(LiquidLoop), *fields(RoomAir)):
-        kind = "boolean" if isinstance(setting.default, bool) else "number"
-        cooling["properties"][setting.name] = {"type": kind, "default": setting.default}
+    for kind in cooling["properties"]["kind"]["enum"]:
+        for setting in catalogue(kind):
+            cooling["properties"].setdefault(setting.name, _setting_schema(setting))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "gridpace site file",
@@ -35,6 +33,13 @@ def site_schema() -> dict[str, Any]:
 def schema_text() -> str:
     """Return the schema as it stands in a file."""
     return json.dumps(site_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+def _setting_schema(setting: Setting) -> dict[str, Any]:
+    if setting.fact.choices:
+        return {"enum": list(setting.fact.choices), "default": setting.default}
+    types = {bool: "boolean", int: "integer", float: "number"}
+    return {"type": types[type(setting.default)], "default": setting.default}
 
 
 def _without_titles(value: Any) -> Any:
