@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from planner.week import PoolOption, Run, Week
 
 SAME_WORK = 1e-6
+SAME_STORE = 1e-6  # of the plan's energy: less is rounding
 SPREADS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 ROUNDS = 12
 
@@ -119,8 +120,9 @@ def compare(plan: Evaluation, baseline: Evaluation) -> tuple[Savings | None, str
         baseline: The judge's figures of the baseline.
 
     Returns:
-        Savings in % of the baseline's figures, or None where there is no work or any run's tokens differ by over 1e-6;
-        a figure is None where the baseline's is not above zero. The reason is "" where savings are stated.
+        Savings in % of the baseline's figures, or None where there is no work, any run's tokens differ by over 1e-6, or
+        the plan leaves less energy in the batteries; a figure is None where the baseline's is not above zero. The
+        reason is "" where savings are stated.
     """
     if not plan.tokens > 0.0:
         return None, "the plan makes no tokens"
@@ -129,6 +131,9 @@ def compare(plan: Evaluation, baseline: Evaluation) -> tuple[Savings | None, str
         other = made.get(run.run, 0.0)
         if abs(run.tokens - other) > SAME_WORK * max(run.tokens, 1.0):
             return None, f"run {run.run} makes {other:,.0f} tokens, but {run.tokens:,.0f} in the plan"
+    drawn_kwh = baseline.battery_change_kwh - plan.battery_change_kwh
+    if drawn_kwh > SAME_STORE * plan.energy_kwh:
+        return None, f"the plan leaves {drawn_kwh:,.0f} kWh less in the batteries"
     return (
         Savings(
             carbon_pct=_saved_pct(plan.carbon_kg, baseline.carbon_kg),

@@ -9,28 +9,27 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from planner.errors import ConfigError, GridpaceError
 from planner.terminal import clean_stdout, note, open_streams, stage
 
-if TYPE_CHECKING:
-    from planner.config import Site
-    from planner.week import Week
-    from trainer_hooks.contract import Calendar
-
 BROKEN_PROMISES = 3
 INTERRUPTED = 130
 
 SITE = click.Path(path_type=Path)
 SITE_OPTION = click.option("--site", type=SITE, required=True, help="Site file that the calendar was made from.")
+ACTUAL = click.option(
+    "--actual", is_flag=True, help="Replay it on the series as they were too, and show that beside the plan."
+)
 OFFLINE = click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
 
 
@@ -62,10 +61,15 @@ def plan_command(
     gap: float | None,
     offline: bool,
 ) -> None:
-    """Plan a week of the site and publish its run calendar."""
+    """Plan a week of the site and publish its run calendar.
+
+    Exits with 3 where the judge finds a promise broken that the plan does not name itself.
+    """
     with _json_errors(as_json), clean_stdout():
         with stage("reading the site and its series"):
-            made_from, gathered = _gather(site, week=week, issued_at=_instant(issued_at), offline=offline)
+            from planner.inputs import read_week
+
+            made_from, gathered = read_week(site, week=week, issued_at=_instant(issued_at), offline=offline)
         from planner.folders import folder_name
         from planner.optimize import PlanOptions
         from planner.pipeline import plan_week, write_outcome
@@ -85,6 +89,10 @@ def plan_command(
             told = write_outcome(folder, outcome, found)
         for short in outcome.calendar.shortfalls:
             note(f"not kept: {short.sentence}")
+        for violation in outcome.evaluation.violations:
+            note(f"broken: {violation.sentence}")
+        if not outcome.evaluation.clean:
+            note("note: the calendar in force stays as it was; this one is published beside it and not followed.")
         if found.status != "optimal":
             note(f"note: the planning time ran out at a certified gap of {100 * found.mip_gap:.2f} %.")
     if as_json:
@@ -92,27 +100,37 @@ def plan_command(
     else:
         for line in closing_lines(outcome, told["files"]):
             click.echo(line)
+    if not outcome.evaluation.clean:
+        raise click.exceptions.Exit(BROKEN_PROMISES)
 
 
 @cli.command("report", short_help="Make the report of a published calendar again.")
 @click.argument("calendar", type=SITE)
 @SITE_OPTION
 @click.option("--telemetry", type=SITE, help="Telemetry file or folder: take it in, and show it beside the plan.")
+@ACTUAL
 @OFFLINE
-def report_command(calendar: Path, site: Path, telemetry: Path | None, offline: bool) -> None:
+def report_command(calendar: Path, site: Path, telemetry: Path | None, actual: bool, offline: bool) -> None:
     """Make the HTML report of a published calendar again.
 
     CALENDAR is an output folder of `gridpace plan`, or a calendar's own folder.
     """
+    from dataclasses import replace
+
     from planner.export.files import write_files
     from planner.export.report import report_html
     from planner.folders import LEDGER, REPORT, read_published
+    from planner.inputs import hindsight_of, week_of
     from planner.pipeline import judged, with_telemetry
 
     header, runs, home = read_published(calendar)
-    week = _week_of(header, site, offline=offline)
+    week = week_of(header, site, home, offline=offline)
     with stage("judging"):
         outcome = judged(week, header, runs)
+        if actual:
+            outcome = replace(
+                outcome, hindsight=hindsight_of(week, header, runs, outcome.evaluation, site, offline=offline)
+            )
     if telemetry is not None:
         outcome, intake = with_telemetry(outcome, home / LEDGER, telemetry)
         note(f"telemetry: {intake.added} new records, {intake.repeated} known, {len(intake.faults)} lines refused")
@@ -166,39 +184,30 @@ def csv_command(calendar: Path, table: str, out: Path | None) -> None:
 @click.argument("calendar", type=SITE)
 @SITE_OPTION
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@ACTUAL
 @OFFLINE
-def check_command(calendar: Path, site: Path, as_json: bool, offline: bool) -> None:
+def check_command(calendar: Path, site: Path, as_json: bool, actual: bool, offline: bool) -> None:
     """Have the independent judge replay a calendar, and print its verdict.
 
-    Exits with 3 where a promise is broken. Work that the calendar itself names as not kept breaks none.
+    Exits with 3 where a promise is broken, with --actual also where a limit is on the series as they were. Work that
+    the calendar itself names as not kept breaks none.
     """
     with _json_errors(as_json), clean_stdout():
         from planner.evaluate import evaluate
         from planner.folders import read_published
+        from planner.inputs import hindsight_of, week_of
+        from planner.verdict import verdict, verdict_lines
 
-        header, runs, _ = read_published(calendar)
-        week = _week_of(header, site, offline=offline)
+        header, runs, home = read_published(calendar)
+        week = week_of(header, site, home, offline=offline)
         found = evaluate(header, runs, week)
+        hindsight = hindsight_of(week, header, runs, found, site, offline=offline) if actual else None
     if as_json:
-        _print_json(
-            {
-                "calendar_id": header.calendar_id,
-                "clean": found.clean,
-                "violations": [
-                    {"kind": v.kind, "subject": v.subject, "sentence": v.sentence} for v in found.violations
-                ],
-                "shortfalls": [short.sentence for short in header.shortfalls],
-            }
-        )
+        _print_json(verdict(header, found, hindsight))
     else:
-        for violation in found.violations:
-            click.echo(f"{violation.kind}: {violation.sentence}")
-        for short in header.shortfalls:
-            click.echo(f"announced: {short.sentence}")
-        kept = found.deadlines - found.deadlines_missed
-        verdict = "clean" if found.clean else f"{len(found.violations)} broken"
-        click.echo(f"{header.calendar_id}: {verdict}; {len(runs)} runs, {kept} of {found.deadlines} deadlines kept")
-    if not found.clean:
+        for line in verdict_lines(header, found, hindsight, week.prices.currency):
+            click.echo(line)
+    if not found.clean or (hindsight is not None and hindsight.broken):
         raise click.exceptions.Exit(BROKEN_PROMISES)
 
 
@@ -252,7 +261,13 @@ def demo_command(out: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
     open_streams()
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    if threading.active_count() > 1:
+        # A solver that was left to itself, or interrupted, would abort the interpreter's orderly end.
+        with suppress(OSError):
+            sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -273,13 +288,16 @@ def run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         note("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read the output has left; the interpreter must not try to flush to it once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 1
     except GridpaceError as error:
         _tell(error, arguments)
         return error.exit_code
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            note(f"error: {error.filename or 'standard output'}: {error.strerror or error}")
+            _trace(arguments)
+        # The output's reader has left or its disk is full; the interpreter must not try to flush to it once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
     except Exception as error:  # noqa: BLE001 - the last resort: one line instead of a traceback
         note(f"error: internal: {type(error).__name__}: {error} (gridpace --debug ... shows where)")
         _trace(arguments)
@@ -304,17 +322,17 @@ def _json_errors(as_json: bool) -> Iterator[None]:
     """Where one JSON object is promised, a failure prints one too, so that a script can always read it."""
     try:
         yield
-    except GridpaceError as error:
+    except Exception as error:
         if as_json:
             _print_json(
                 {
                     "error": {
                         "kind": type(error).__name__,
-                        "what": error.what,
-                        "why": error.why,
-                        "fix": error.fix,
+                        "what": getattr(error, "what", f"internal: {error}"),
+                        "why": getattr(error, "why", ""),
+                        "fix": getattr(error, "fix", ""),
                         "conflicts": list(getattr(error, "conflicts", ())),
-                        "exit_code": error.exit_code,
+                        "exit_code": getattr(error, "exit_code", 1),
                     }
                 }
             )
@@ -326,49 +344,20 @@ def _print_json(value: dict[str, Any]) -> None:
 
 
 def _instant(text: str | None) -> datetime | None:
+    from planner.timegrid import YEARS
+
     if text is None:
         return None
     try:
         instant = datetime.fromisoformat(text)
+        if instant.tzinfo is not None and instant.year in YEARS:
+            return instant.astimezone(UTC)
     except ValueError:
-        instant = None
-    if instant is None or instant.tzinfo is None:
-        raise ConfigError(f"--issued-at {text!r} is no instant", fix="write it with its offset: 2024-05-12T18:00:00Z")
-    return instant.astimezone(UTC)
-
-
-def _gather(site: Path, *, week: str | None, issued_at: datetime | None, offline: bool) -> tuple[Site, Week]:
-    from planner.config import load_site
-    from planner.gather import gather
-    from planner.sources.cache import ResponseCache, default_folder
-
-    made_from = load_site(site)
-    gathered = gather(
-        made_from,
-        week=week,
-        now=datetime.now(UTC),
-        issued_at=issued_at,
-        offline=offline,
-        cache=ResponseCache(default_folder()),
+        pass
+    raise ConfigError(
+        f"--issued-at {text!r} is no instant in the years {YEARS[0]} to {YEARS[-1]}",
+        fix="write it with its offset: 2024-05-12T18:00:00Z",
     )
-    return made_from, gathered
-
-
-def _week_of(header: Calendar, site: Path, *, offline: bool) -> Week:
-    """Return the week that a calendar was made from, with a label where site or series have changed since."""
-    from dataclasses import replace
-
-    from planner.timegrid import week_name, zone
-
-    name = week_name(header.valid_from, zone(header.timezone))
-    _, week = _gather(site, week=name, issued_at=header.issued_at, offline=offline)
-    if header.inputs.get("week", {}).get("sha256") == week.sha256:
-        return week
-    label = (
-        f"The inputs are no longer those of calendar {header.calendar_id}: the site file or its series have changed."
-    )
-    note(f"note: {label}")
-    return replace(week, labels=(*week.labels, label))
 
 
 def _write_or_print(out: Path, content: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -17,12 +18,21 @@ REPORT = "report.html"
 LEDGER = "ledger.sqlite"
 
 _NOT_IN_NAMES = '/\\:*?"<>|%'
+_NAME_LIMIT_BYTES = 200  # file systems take 255 bytes
 
 
 def folder_name(site: str) -> str:
-    """Return a site's name as one folder's name: signs that no folder may carry are percent-encoded."""
+    """Return a site's name as one folder's name: signs that no folder may carry are percent-encoded.
+
+    A name too long for a file system is cut and carries its SHA-256 after `%-`, which no encoded name contains.
+    """
     safe = "".join(quote(sign, safe="") if sign in _NOT_IN_NAMES or not sign.isprintable() else sign for sign in site)
-    return f"%2E{safe[1:]}" if safe.startswith(".") else safe
+    safe = f"%2E{safe[1:]}" if safe.startswith(".") else safe
+    encoded = safe.encode()
+    if len(encoded) <= _NAME_LIMIT_BYTES:
+        return safe
+    digest = hashlib.sha256(encoded).hexdigest()
+    return f"{encoded[: _NAME_LIMIT_BYTES - len(digest) - 2].decode(errors='ignore')}%-{digest}"
 
 
 def read_published(path: Path) -> tuple[Calendar, tuple[RunCalendar, ...], Path]:

@@ -6,17 +6,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from planner.errors import ConfigError
-from planner.outlook import gather_signals
+from planner.outlook import FIELDS, FLAT_PRICE, gather_signals
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, to_utc, zone
-from planner.week import Block, Signals, Week
+from planner.week import Block, Signals, Week, idle_it_kw
 from power.blocks import capacity_kw
 from thermal.plant import cooling, w_max_kw
 
 if TYPE_CHECKING:
     from planner.config.site import Site, SiteBlock
+    from planner.outlook import Gathered
     from planner.sources.cache import ResponseCache
     from planner.week import Run
 
@@ -29,6 +28,7 @@ def gather(
     issued_at: datetime | None = None,
     offline: bool = False,
     cache: ResponseCache | None = None,
+    kept: Gathered | None = None,
 ) -> Week:
     """Return all inputs of one week's plan.
 
@@ -39,6 +39,8 @@ def gather(
         issued_at: When the plan counts as made; `now` where None.
         offline: Whether to keep off the network and serve from the cache alone.
         cache: Answers of providers on the network kept from earlier.
+        kept: What was gathered for this week before; the sources are then not asked, unless the site file now asks for
+            other slots, another basis, another flat price or sunshine that nobody asked for then.
 
     Raises:
         ConfigError: The week's name is none, a run is overdue, or no run has work left.
@@ -46,7 +48,9 @@ def gather(
     """
     tz = zone(site.place.timezone)
     grid = iso_week(week or site.horizon.week or coming_week(now, tz), tz, site.horizon.slot_minutes)
-    gathered = gather_signals(site, grid, now=now, offline=offline, cache=cache)
+    gathered = kept
+    if gathered is None or not _fits(gathered, site, grid):
+        gathered = gather_signals(site, grid, now=now, offline=offline, cache=cache)
     runs, complete = runs_of_week(site, grid)
     return Week(
         site=site.name,
@@ -60,7 +64,19 @@ def gather(
         runs=runs,
         tariff=site.tariff,
         prices=site.prices,
-        labels=gathered.labels + site.warnings + complete,
+        labels=tuple(dict.fromkeys(gathered.labels + site.warnings + complete)),
+    )
+
+
+def _fits(kept: Gathered, site: Site, grid: TimeGrid) -> bool:
+    price, flat = kept.signals.price_per_kwh, site.flat_price_per_kwh
+    was_flat = any(entry.source == FLAT_PRICE for entry in kept.provenance)
+    return (
+        len(price) == grid.n_slots
+        and kept.signals.ci_basis == site.carbon.basis
+        and was_flat == (flat is not None)
+        and (flat is None or bool((price == flat).all()))
+        and (not site.has_solar or any(entry.signal == FIELDS["ghi"] for entry in kept.provenance))
     )
 
 
@@ -124,10 +140,7 @@ def _check_running(site: Site, runs: list[Run], grid: TimeGrid) -> None:
 
 
 def _block(site: Site, block: SiteBlock, grid: TimeGrid, signals: Signals) -> Block:
-    idle_kw = np.zeros(grid.n_slots)
-    for pool in site.pools:
-        if pool.block == block.power.name:
-            idle_kw += pool.gpus_in_service(grid) * pool.gpu.idle_w_per_gpu / 1000.0
+    idle_kw = idle_it_kw(site.pools, block.power.name, grid)
     cooling_kw = cooling(block.plant, idle_kw, signals.dry_bulb_c, signals.wet_bulb_c).cooling_kw
     room_kw = capacity_kw(block.power, grid.starts, grid.slot)
     carried_kw = w_max_kw(block.plant, signals.dry_bulb_c, signals.wet_bulb_c)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from planner.evaluate import Evaluation
+    from planner.evaluate import Evaluation, Violation
     from planner.ledger.account import RunAccount
-    from planner.week import Week
+    from planner.week import Provenance, Week
     from trainer_hooks.contract import Calendar, RunCalendar
 
 
@@ -48,6 +48,23 @@ class Counterfactual:
 
 
 @dataclass(frozen=True)
+class Hindsight:
+    """What the calendar came to on the series as they were.
+
+    Args:
+        evaluation: The judge's figures and verdict on those series.
+        broken: Limits that the plan keeps by what it knew, and breaks on those series.
+        provenance: Where they come from, one entry per signal.
+        labels: Sentences that every output must show about them.
+    """
+
+    evaluation: Evaluation
+    broken: tuple[Violation, ...]
+    provenance: tuple[Provenance, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Outcome:
     """A week, its calendar, and what the judge says of it.
 
@@ -59,6 +76,7 @@ class Outcome:
         counterfactuals: The same work without a plan.
         accounts: The plan beside what telemetry reports of it, one entry per run; empty before there is any.
         accounted_until: First instant that the accounts do not cover, UTC, or None without accounts.
+        hindsight: The calendar on the series as they were, or None where nobody asked.
     """
 
     week: Week
@@ -68,3 +86,4 @@ class Outcome:
     counterfactuals: tuple[Counterfactual, ...]
     accounts: tuple[RunAccount, ...] = ()
     accounted_until: datetime | None = None
+    hindsight: Hindsight | None = None

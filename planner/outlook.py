@@ -34,6 +34,12 @@ FIELDS = {
 }
 """Field of `Signals` that each signal fills."""
 
+SPOKEN = {"carbon": "carbon", "price": "price", "dry_bulb": "dry bulb", "wet_bulb": "wet bulb", "ghi": "sunshine"}
+"""Each signal in a sentence."""
+
+FLAT_PRICE = "flat price of the tariff"
+"""Source of a price that the site file itself names."""
+
 
 @dataclass(frozen=True)
 class Gathered:
@@ -84,7 +90,8 @@ def actual_signals(
 ) -> Gathered:
     """Return what the grid and the weather did in a week that is over.
 
-    Reanalysis and the demo (which is synthetic) count as having happened; forecasts and profiles do not.
+    Reanalysis, the demo (which is synthetic) and a flat price count as having happened; forecasts and profiles do not,
+    and nothing does before the week is over.
 
     Args:
         site: The site.
@@ -96,6 +103,12 @@ def actual_signals(
     Raises:
         DataUnavailable: The sources do not know the whole week as it was.
     """
+    if now < grid.end:
+        raise DataUnavailable(
+            f"the week from {iso(grid.start)} is not over before {iso(grid.end)}, so nobody knows its actual series",
+            why=f"it is {iso(now.replace(microsecond=0))}",
+            fix="ask again then, or leave out --actual",
+        )
     fetched = _fetch(site, grid, now, offline=offline, cache=cache)
     for series, aligned in fetched:
         rows = series.rows[(series.rows.t_end > grid.start) & (series.rows.t_start < grid.end)]
@@ -105,8 +118,8 @@ def actual_signals(
             raise DataUnavailable(
                 f"{series.signal} of {series.source} is not known as it was from {iso(grid.start)} to {iso(grid.end)}: "
                 f"{guessed} rows are forecasts and {profile} of {grid.n_slots} slots are a profile",
-                why="the week is not over, or the source has not yet measured it",
-                fix="ask again later, or give a file of measured values",
+                why="the source has not measured it, or not yet",
+                fix='ask again later, or name a source of measured values in [sources] (a csv with kind = "actual")',
             )
     return _gathered(site, grid, fetched, now)
 
@@ -117,7 +130,9 @@ def _fetch(
     fetched = []
     flat = site.flat_price_per_kwh is not None
     folder = Path(site.file).parent
-    groups = providers(site.sources, site.place, site.carbon.basis, folder, price_wanted=not flat)
+    groups = providers(
+        site.sources, site.place, site.carbon.basis, folder, price_wanted=not flat, sun_wanted=site.has_solar
+    )
     for provider in groups.values():
         source = open_source(provider.spec, cache=cache, offline=offline, clock=lambda: now)
         for signal in provider.signals:
@@ -130,21 +145,23 @@ def _fetch(
 def _gathered(site: Site, grid: TimeGrid, fetched: list[tuple[Series, Aligned]], now: datetime) -> Gathered:
     values = {series.signal: aligned.values for series, aligned in fetched}
     provenance = [_provenance(series, aligned) for series, aligned in fetched]
-    labels = [label for series, aligned in fetched for label in _labels(series, aligned, grid, now)]
+    labels = [*_labels(fetched, now), *_profile_labels(fetched, grid)]
     if site.flat_price_per_kwh is not None:
         values["price"] = np.full(grid.n_slots, site.flat_price_per_kwh)
         provenance.append(
             Provenance(
                 signal=FIELDS["price"],
-                source="flat price of the tariff",
+                source=FLAT_PRICE,
                 unit=f"{site.place.currency}/kWh",
                 basis="",
                 licence="the site's own",
                 issued_at=None,
                 flags=(),
-                sha256=_digest(values["price"]),
+                sha256=series_digest(values["price"]),
             )
         )
+    if not site.has_solar:
+        values["ghi"] = np.zeros(grid.n_slots)  # nothing looks at it
     order = list(FIELDS.values())
     return Gathered(
         signals=Signals(
@@ -184,27 +201,38 @@ def _provenance(series: Series, aligned: Aligned) -> Provenance:
         licence=series.licence,
         issued_at=series.issued_at,
         flags=aligned.flags,
-        sha256=_digest(aligned.values),
+        sha256=series_digest(aligned.values),
     )
 
 
-def _labels(series: Series, aligned: Aligned, grid: TimeGrid, now: datetime) -> list[str]:
-    """Return the sentences that a reader of the plan must see about one series."""
-    flags = dict(aligned.flags)
+def _labels(fetched: list[tuple[Series, Aligned]], now: datetime) -> list[str]:
+    """Return what a reader of the plan must see about series that are made up or old."""
     told: list[str] = []
-    if SYNTHETIC in flags:
-        told.append(f"Synthetic data: {series.source} is made up, not measured.")
-    if STALE in flags and series.fetched_at is not None:
-        age_h = (now - series.fetched_at) / timedelta(hours=1)
-        told.append(f"Stale data: {series.signal} of {series.source} is the last good answer, {age_h:.1f} h old.")
-    if PROFILE in flags:
-        since = "" if aligned.seam is None else f" from {iso(max(aligned.seam, grid.start))} on"
-        told.append(
-            f"Filled by profile: {flags[PROFILE]} of {grid.n_slots} slots of {series.signal} are the 28-day hourly "
-            f"median of {series.source}{since}, not a forecast."
-        )
+    for series, aligned in fetched:
+        flags = dict(aligned.flags)
+        if SYNTHETIC in flags:
+            told.append(f"Synthetic data: {series.source} is made up, not measured.")
+        if STALE in flags and series.fetched_at is not None:
+            age_h = (now - series.fetched_at) / timedelta(hours=1)
+            told.append(f"Stale data: {series.signal} of {series.source} is the last good answer, {age_h:.1f} h old.")
     return told
 
 
-def _digest(values: npt.NDArray[np.float64]) -> str:
+def _profile_labels(fetched: list[tuple[Series, Aligned]], grid: TimeGrid) -> list[str]:
+    """Return one sentence for all signals that a profile fills alike."""
+    alike: dict[tuple[int, str, str], list[str]] = {}
+    for series, aligned in fetched:
+        count = dict(aligned.flags).get(PROFILE, 0)
+        since = "" if aligned.seam is None else f" from {iso(max(aligned.seam, grid.start))} on"
+        if count:
+            alike.setdefault((count, series.source, since), []).append(SPOKEN[series.signal])
+    return [
+        f"Filled by profile: {count} of {grid.n_slots} slots of {', '.join(signals)} are the 28-day hourly median of "
+        f"{source}{since}, not a forecast."
+        for (count, source, since), signals in alike.items()
+    ]
+
+
+def series_digest(values: npt.NDArray[np.float64]) -> str:
+    """Return the SHA-256 of a series' values, shape (T,), as little-endian doubles, hexadecimal."""
     return hashlib.sha256(np.ascontiguousarray(values, dtype="<f8").tobytes()).hexdigest()

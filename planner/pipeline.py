@@ -9,15 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from planner.baseline import counterfactuals
-from planner.evaluate import evaluate
+from planner.evaluate import carbon_per_it_kwh, evaluate
 from planner.export.csv_files import slots_csv, windows_csv
 from planner.export.files import staged_files
 from planner.export.ics import calendar_ics
 from planner.export.report import report_html
 from planner.folders import CALENDARS, LEDGER, REPORT
+from planner.kept_series import series_file, series_json
 from planner.ledger import Intake, Ledger
 from planner.optimize import PlanOptions, plan
 from planner.outcome import Outcome
@@ -25,7 +24,6 @@ from planner.publish import publish, to_calendar
 from planner.summary import summary
 
 if TYPE_CHECKING:
-    from planner.evaluate import Evaluation
     from planner.schedule import Plan
     from planner.week import Week
     from trainer_hooks.contract import Calendar, RunCalendar
@@ -74,7 +72,7 @@ def judged(week: Week, calendar: Calendar, runs: Sequence[RunCalendar]) -> Outco
 
 
 def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]:
-    """Publish a planned week: calendar, report, calendar file, tables, summary, ledger; whole or not at all.
+    """Publish a planned week: calendar, report, calendar file, tables, summary, series, ledger; whole or not at all.
 
     Args:
         folder: Folder of the week; made if absent.
@@ -96,6 +94,7 @@ def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]
         "slots_csv": folder / "blocks.csv",
         "summary": folder / "plan.json",
         "ledger": folder / LEDGER,
+        "series": series_file(folder, calendar.calendar_id),
     }
     told = summary(outcome, found, {name: str(path) for name, path in paths.items()})
     contents = {
@@ -103,13 +102,14 @@ def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]
         paths["ics"]: calendar_ics(calendar, outcome.runs),
         paths["windows_csv"]: windows_csv(calendar, outcome.runs),
         paths["slots_csv"]: slots_csv(calendar),
+        paths["series"]: series_json(outcome.week),
         paths["summary"]: json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False).encode() + b"\n",
     }
-    with staged_files(contents):
-        # The pointer to the calendar in force is swapped when nothing but renames is left to fail.
-        with Ledger(paths["ledger"]) as ledger:
-            ledger.record_plan(calendar, outcome.runs, site_carbon_rate(outcome.week, outcome.evaluation))
-        publish(folder / CALENDARS, calendar, outcome.runs)
+    with staged_files(contents), Ledger(paths["ledger"]) as ledger:
+        _record(ledger, outcome)
+        # The pointer to the calendar in force is swapped when nothing but renames is left to fail; a calendar that
+        # breaks a promise is there to be looked at, and no hook follows it.
+        publish(folder / CALENDARS, calendar, outcome.runs, in_force=outcome.evaluation.clean)
     return told
 
 
@@ -130,7 +130,7 @@ def with_telemetry(outcome: Outcome, ledger_file: Path, telemetry: Path) -> tupl
     """
     calendar = outcome.calendar
     with Ledger(ledger_file) as ledger:
-        ledger.record_plan(calendar, outcome.runs, site_carbon_rate(outcome.week, outcome.evaluation))
+        _record(ledger, outcome)
         intake = ledger.ingest(telemetry)
         until = ledger.reported_until(calendar.calendar_id)
         if until is None:
@@ -138,15 +138,7 @@ def with_telemetry(outcome: Outcome, ledger_file: Path, telemetry: Path) -> tupl
         return replace(outcome, accounts=ledger.accounts(calendar.calendar_id, until), accounted_until=until), intake
 
 
-def site_carbon_rate(week: Week, found: Evaluation) -> list[float]:
-    """Return the site's carbon per kWh of IT energy in each slot, kg CO2e/kWh, 0 without IT energy; length T.
-
-    Args:
-        week: The inputs.
-        found: The judge's figures.
-    """
-    it_kw = np.sum([block.it_kw for block in found.blocks], axis=0)
-    import_kw = np.sum([block.import_kw for block in found.blocks], axis=0)
-    kg_per_h = week.signals.ci_gco2_per_kwh * import_kw / 1000.0
-    rate = np.divide(kg_per_h, it_kw, out=np.zeros_like(it_kw), where=it_kw > 0.0)
-    return [float(value) for value in rate]
+def _record(ledger: Ledger, outcome: Outcome) -> None:
+    week = outcome.week
+    kg_per_it_kwh = carbon_per_it_kwh(week, week.signals, outcome.evaluation.blocks)
+    ledger.record_plan(outcome.calendar, outcome.runs, kg_per_it_kwh.tolist())

@@ -107,13 +107,14 @@ def to_calendar(
     return replace(header, calendar_id=name), [replace(run, calendar_id=name) for run in runs]
 
 
-def publish(folder: Path, calendar: Calendar, runs: Sequence[RunCalendar]) -> Path:
+def publish(folder: Path, calendar: Calendar, runs: Sequence[RunCalendar], *, in_force: bool = True) -> Path:
     """Put a calendar in place, whole or not at all, and make it the one in force.
 
     Args:
         folder: Folder that holds the published calendars; made if absent.
         calendar: The header as `to_calendar` returns it.
         runs: The windows of every run.
+        in_force: False leaves the calendar in force before where it is.
 
     Returns:
         The calendar's own folder.
@@ -122,7 +123,7 @@ def publish(folder: Path, calendar: Calendar, runs: Sequence[RunCalendar]) -> Pa
         ExportError: The disk refused; nothing half-written remains and the calendar in force is unchanged.
     """
     try:
-        return write_calendar(folder, calendar, runs)
+        return write_calendar(folder, calendar, runs, in_force=in_force)
     except CalendarError as exc:
         raise ExportError(f"the calendar {calendar.calendar_id} could not be published in {folder}", str(exc)) from exc
 
@@ -144,10 +145,11 @@ def _flows(week: Week, schedule: Schedule, runs: list[RunSlots]) -> list[BlockFl
     flows = []
     for block in week.blocks:
         it_kw = block_it_kw(week, block, runs, parts)
+        powered = week.plant_powered(block)[parts.slot]
         flows.append(
             dispatch(
                 parts.mean(it_kw),
-                parts.mean(cooling(block.plant, it_kw, dry_c, wet_c).cooling_kw),
+                parts.mean(np.where(powered, cooling(block.plant, it_kw, dry_c, wet_c).cooling_kw, 0.0)),
                 decided[block.name],
                 week.solar_kw(block),
                 block.battery,

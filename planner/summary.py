@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from planner.export import wording
@@ -57,33 +58,17 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
         "violation_sentences": [violation.sentence for violation in found.violations],
         "deadlines": found.deadlines,
         "deadlines_kept": found.deadlines - found.deadlines_missed,
-        "shortfalls": [
-            {
-                "run": short.run,
-                "stage": short.stage,
-                "deadline": iso(short.deadline),
-                "tokens_short": short.tokens_short,
-                "hours_short": short.hours_short,
-                "sentence": short.sentence,
-            }
-            for short in outcome.calendar.shortfalls
-        ],
+        "shortfalls": [{**asdict(short), "deadline": iso(short.deadline)} for short in outcome.calendar.shortfalls],
         **_figures(found),
         "it_energy_kwh": found.it_energy_kwh,
         "import_kwh": found.import_kwh,
         "solar_kwh": found.solar_kwh,
         "curtailed_kwh": found.curtailed_kwh,
+        "battery_change_kwh": found.battery_change_kwh,
         "water_l": found.water_l,
         "peak_kw": found.peak_kw,
         "pue": found.pue,
-        "terms": {
-            "energy": found.terms.energy,
-            "demand": found.terms.demand,
-            "water": found.terms.water,
-            "wear": found.terms.wear,
-            "carbon": found.terms.carbon,
-            "lateness": found.terms.lateness,
-        },
+        "terms": asdict(found.terms),
         "baseline": {
             other.name: {
                 **_figures(other.evaluation),
@@ -122,11 +107,7 @@ def _figures(found: Evaluation) -> dict[str, float]:
 def _savings(savings: Savings | None, reason: str) -> dict[str, float | str | None]:
     if savings is None:
         return {"carbon_pct": None, "cost_pct": None, "energy_pct": None, "reason": reason}
-    return {
-        "carbon_pct": savings.carbon_pct,
-        "cost_pct": savings.cost_pct,
-        "energy_pct": savings.energy_pct,
-    }
+    return asdict(savings)
 
 
 def closing_lines(outcome: Outcome, files: Mapping[str, str]) -> tuple[str, ...]:
@@ -158,7 +139,7 @@ def _against(outcome: Outcome, name: str) -> str:
     for other in outcome.counterfactuals:
         saved = None if other.savings is None else getattr(other.savings, name)
         if saved is not None:
-            told.append(f"{wording.change(saved)} {'as' if abs(saved) < 0.05 else 'than'} {other.name}")
+            told.append(wording.compared(saved, other.name))
     return f" ({', '.join(told)})" if told else ""
 
 

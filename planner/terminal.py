@@ -32,9 +32,13 @@ def _spinner(text: str) -> AbstractContextManager[object]:
 
 
 def note(text: str) -> None:
-    """Say one sentence on standard error."""
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
+    """Say one sentence on standard error; where nothing can be said, as on a full disk, the work goes on."""
+    try:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+    except OSError:
+        # What stays unsaid would be tried again, and fail again, as the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def open_streams() -> None:

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from planner.errors import ConfigError
 
 SLOT_MINUTES = (15, 30, 60)
+YEARS = range(1971, 2200)
+"""Years in which any instant of a plan may lie: calendar arithmetic and time zones are sound there."""
 _WEEK = re.compile(r"(\d{4})-W(\d{2})")
 
 
@@ -42,7 +44,11 @@ class TimeGrid:
         if self.n_slots < 1:
             raise ConfigError(f"grid has {self.n_slots} slots; at least 1 is needed")
         if self.start.timestamp() % (60 * self.slot_minutes):
-            raise ConfigError(f"grid start {iso(self.start)} is not on a {self.slot_minutes} min boundary")
+            raise ConfigError(
+                f"grid start {iso(self.start)} is not on a {self.slot_minutes} min boundary",
+                why="slots lie on UTC's boundaries; a site half an hour off UTC starts its week between two hours",
+                fix="set slot_minutes to 30 where the site's time is off by half hours, to 15 where by quarters",
+            )
 
     @property
     def slot_h(self) -> float:
@@ -68,12 +74,6 @@ class TimeGrid:
     def starts(self) -> tuple[datetime, ...]:
         """Start of every slot, UTC, length n_slots."""
         return tuple(self.start + i * self.slot for i in range(self.n_slots))
-
-    @cached_property
-    def starts64(self) -> npt.NDArray[np.datetime64]:
-        """Start of every slot as datetime64[s] in UTC, shape (n_slots,)."""
-        first = np.datetime64(self.start.replace(tzinfo=None), "s")
-        return first + np.arange(self.n_slots) * np.timedelta64(60 * self.slot_minutes, "s")
 
     def position(self, t: datetime) -> float:
         """Return how many slots after the grid's start `t` lies (a real number, negative before)."""
@@ -144,7 +144,7 @@ def iso_week(text: str, tz: ZoneInfo, slot_minutes: int) -> TimeGrid:
         slot_minutes: 15, 30 or 60.
 
     Raises:
-        ConfigError: The text is no ISO week.
+        ConfigError: The text is no ISO week, or one outside the years 1971 to 2199.
     """
     match = _WEEK.fullmatch(text)
     try:
@@ -153,6 +153,8 @@ def iso_week(text: str, tz: ZoneInfo, slot_minutes: int) -> TimeGrid:
         monday = date.fromisocalendar(int(match[1]), int(match[2]), 1)
     except ValueError:
         raise ConfigError(f"{text!r} is no ISO week", fix="write it as 2024-W20") from None
+    if int(match[1]) not in YEARS:
+        raise ConfigError(f"week {text} is not in the years {YEARS[0]} to {YEARS[-1]}", fix="correct the year")
     start = local_midnight(monday, tz)
     end = local_midnight(monday + timedelta(days=7), tz)
     return TimeGrid(start, slot_minutes, round((end - start) / timedelta(minutes=slot_minutes)))
@@ -166,5 +168,6 @@ def week_name(t: datetime, tz: ZoneInfo) -> str:
 
 def coming_week(now: datetime, tz: ZoneInfo) -> str:
     """Return the name of the first ISO week that starts at or after `now` in site time."""
-    this = iso_week(week_name(now, tz), tz, 60)
+    # The finest slots, because not every zone is whole hours off UTC.
+    this = iso_week(week_name(now, tz), tz, min(SLOT_MINUTES))
     return week_name(now if this.start == now.astimezone(UTC) else this.end, tz)

@@ -19,8 +19,11 @@ import numpy as np
 from planner.timegrid import TimeGrid, iso, zone
 from power.blocks import capacity_kw
 from power.renewables import solar_power_kw
+from thermal.plant import cooling
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
     from power.battery import Battery
@@ -267,19 +270,40 @@ class Week:
 
     def block(self, name: str) -> Block:
         """Return the block of that name (KeyError if there is none)."""
-        return {b.name: b for b in self.blocks}[name]
+        return self._block_of[name]
 
     def pool(self, name: str) -> Pool:
         """Return the pool of that name (KeyError if there is none)."""
-        return {p.name: p for p in self.pools}[name]
+        return self._pool_of[name]
 
     def run(self, name: str) -> Run:
         """Return the run of that name (KeyError if there is none)."""
-        return {r.name: r for r in self.runs}[name]
+        return self._run_of[name]
+
+    @cached_property
+    def _block_of(self) -> dict[str, Block]:
+        return {block.name: block for block in self.blocks}
+
+    @cached_property
+    def _pool_of(self) -> dict[str, Pool]:
+        return {pool.name: pool for pool in self.pools}
+
+    @cached_property
+    def _run_of(self) -> dict[str, Run]:
+        return {run.name: run for run in self.runs}
 
     def capacity_kw(self, block: Block) -> npt.NDArray[np.float64]:
         """Return the facility power that `block` may take per slot, kW, shape (T,)."""
         return capacity_kw(block.power, self.grid.starts, self.grid.slot)
+
+    def plant_powered(self, block: Block) -> npt.NDArray[np.bool_]:
+        """Return per slot whether the cooling plant of `block` stands under power, shape (T,).
+
+        It is off where the block's capacity could not carry even what the plant takes without any IT power, as before
+        the block's service begins and in a full outage; no IT power is possible there.
+        """
+        standing = cooling(block.plant, 0.0, self.signals.dry_bulb_c, self.signals.wet_bulb_c).cooling_kw
+        return np.asarray(standing <= self.capacity_kw(block))
 
     def solar_kw(self, block: Block, signals: Signals | None = None) -> npt.NDArray[np.float64]:
         """Return the solar power on offer in `block` per slot, kW, shape (T,); by other signals where given."""
@@ -289,12 +313,8 @@ class Week:
         return solar_power_kw(block.solar, seen.ghi_w_per_m2, seen.dry_bulb_c)
 
     def idle_kw(self, block: Block) -> npt.NDArray[np.float64]:
-        """Return the IT power of all GPUs of `block` in service without a job, kW per slot, shape (T,)."""
-        idle = np.zeros(self.grid.n_slots)
-        for pool in self.pools:
-            if pool.block == block.name:
-                idle += pool.gpus_in_service(self.grid) * pool.gpu.idle_w_per_gpu / 1000.0
-        return np.where(block.idle_powered, idle, 0.0)
+        """Return the IT power of all GPUs of `block` without a job, where they stay powered, kW, shape (T,)."""
+        return np.where(block.idle_powered, idle_it_kw(self.pools, block.name, self.grid), 0.0)
 
     def due_tokens(self, run: Run) -> tuple[tuple[str, datetime, float], ...]:
         """Return what the run must have made by when within this horizon.
@@ -336,6 +356,21 @@ class Week:
     def sha256(self) -> str:
         """Digest of `canonical`, hexadecimal."""
         return hashlib.sha256(self.canonical()).hexdigest()
+
+
+def idle_it_kw(pools: Iterable[Pool], block: str, grid: TimeGrid) -> npt.NDArray[np.float64]:
+    """Return the IT power of a block with all its GPUs in service and none at work, kW per slot, shape (T,).
+
+    Args:
+        pools: Pools of all blocks.
+        block: Name of the block.
+        grid: The slots.
+    """
+    idle_kw = np.zeros(grid.n_slots)
+    for pool in pools:
+        if pool.block == block:
+            idle_kw += pool.gpus_in_service(grid) * pool.gpu.idle_w_per_gpu / 1000.0
+    return idle_kw
 
 
 def _plain(value: Any) -> Any:

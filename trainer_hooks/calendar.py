@@ -62,6 +62,7 @@ __all__ = [
 
 HEADER_FILE = "calendar.json"
 _HEADER_LIMIT_BYTES = 256 * 1024 * 1024
+_NAMED = 8  # of a calendar's runs, in a sentence
 _RUN_LIMIT_BYTES = 16 * 1024 * 1024
 _POINTER_LIMIT_BYTES = 256
 _ENCODED_NAME_LIMIT = 200
@@ -125,13 +126,14 @@ def seal(calendar: Calendar, runs: Sequence[RunCalendar]) -> tuple[Calendar, dic
     return sealed, files
 
 
-def write_calendar(folder: Path, calendar: Calendar, runs: Sequence[RunCalendar]) -> Path:
+def write_calendar(folder: Path, calendar: Calendar, runs: Sequence[RunCalendar], *, in_force: bool = True) -> Path:
     """Publish a calendar and make it the one in force.
 
     Args:
         folder: Folder that holds the published calendars; made if absent.
         calendar: The header; leave its `runs` empty.
         runs: The windows of every run.
+        in_force: False leaves the pointer `current` on the calendar in force before.
 
     Returns:
         The calendar's own folder, `folder/<calendar_id>`.
@@ -141,7 +143,7 @@ def write_calendar(folder: Path, calendar: Calendar, runs: Sequence[RunCalendar]
             half-written remains and the pointer still names the calendar in force before.
     """
     sealed, files = seal(calendar, runs)
-    return publish_folder(Path(folder), sealed.calendar_id, files)
+    return publish_folder(Path(folder), sealed.calendar_id, files, in_force=in_force)
 
 
 def read_calendar(path: Path, verify: bool = True) -> Calendar:
@@ -229,6 +231,13 @@ def read_current(folder: Path, run: str, verify: bool = False) -> RunCalendar:
     folder = Path(folder)
     home = folder if (folder / HEADER_FILE).is_file() else current_folder(folder)
     file = home / run_file(run)
+    if not file.exists() and (home / HEADER_FILE).is_file():
+        known = [entry.run for entry in read_calendar(home, verify=False).runs]
+        if run not in known:
+            named = ", ".join(known[:_NAMED]) + (f" and {len(known) - _NAMED} more" if len(known) > _NAMED else "")
+            raise CalendarError(
+                str(home), f"it has no run {run[:80]!r}; its runs are {named}.", "Set GRIDPACE_RUN to one of them."
+            )
     content = read_bytes(file, _RUN_LIMIT_BYTES)
     found = _checked_run(content, str(file))
     if found.run != run:

@@ -102,7 +102,7 @@ class BlockPlan:
         block: Name of the power block.
         it_kw: Power of the GPUs and their servers, slot mean, kW.
         cooling_kw: Power of pumps, fans and chillers, slot mean, kW.
-        facility_kw: IT + cooling + losses, slot mean, kW.
+        facility_kw: IT + cooling, slot mean, kW.
         import_kw: Power drawn from the grid, slot mean, kW.
         solar_kw: On-site solar power used, slot mean, kW.
         charge_kw: Power into the battery, slot mean, kW.
@@ -132,7 +132,7 @@ class Shortfall:
         stage: Stage of that run.
         deadline: When the stage was due, UTC.
         tokens_short: Tokens missing at the deadline.
-        hours_short: Hours the stage is late, or the missing work as hours at full power.
+        hours_short: The same in hours of the whole gang at full speed.
         sentence: The same for people.
     """
 
@@ -164,7 +164,7 @@ class Calendar:
     """The header of a published plan.
 
     Attributes:
-        calendar_id: Hash of the plan's inputs; names the folder.
+        calendar_id: Hash of all that the plan says and of its inputs; names the folder.
         issued_at: When the plan was made, UTC; one of the inputs.
         valid_from: First instant covered, UTC.
         valid_until: First instant no longer covered, UTC.
@@ -172,7 +172,7 @@ class Calendar:
         timezone: IANA name of the site's time zone, for people.
         slot_minutes: Length of a slot, min.
         n_slots: Number of slots from valid_from to valid_until.
-        inputs: For each resolved input, its hash, version and the like.
+        inputs: Name of a resolved input -> facts about it, such as its hash, source or version.
         status: How the solve ended.
         certified_gap: Proven relative distance from the best plan; None if nothing was proven.
         shortfalls: Promises not kept.

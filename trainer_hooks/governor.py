@@ -25,7 +25,7 @@ from trainer_hooks.clock import Clock
 from trainer_hooks.directive import Directive, directive
 from trainer_hooks.journal import Journal
 from trainer_hooks.limits import LimitSet
-from trainer_hooks.signals import take_signals
+from trainer_hooks.signals import before_ending, not_before_ending, take_signals
 from trainer_hooks.simulated import SimulatedGpu
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ class Governor:
         self._wake_s = self._poll_due_s = self._monotonic()
         self._set_busy()
         atexit.register(self.close)
+        if gpus:
+            before_ending(self.close)
         self._begin()
 
     @classmethod
@@ -213,6 +215,7 @@ class Governor:
             return
         self._closed = True
         atexit.unregister(self.close)
+        not_before_ending(self.close)
         self._count(self._record)
         self._count(lambda: self._limit(None))
         self._wake_s = float("inf")
@@ -332,8 +335,10 @@ class Governor:
     def _limit(self, limit_w: float | None) -> None:
         if limit_w != self._limits.limit_w:
             self._record()
-            for sentence in self._limits.set(limit_w):
-                self._say(sentence)
+        elif self._limits.answered:
+            return
+        for sentence in self._limits.set(limit_w):
+            self._say(sentence)
 
     def _enter(self, state: GovernorState) -> None:
         if state != self.state:
@@ -354,10 +359,8 @@ class Governor:
         self._keep_records()
         now, now_s = self._clock.wall(), self._monotonic()
         waits_s = [self._record_s - self._journal.age_s()]
-        if self._feed is not None:
-            waits_s.append(self._poll_due_s - now_s)
-        if self._checkpoint.wait_s():
-            waits_s.append(self._checkpoint.wait_s())
+        waits_s += [] if self._feed is None else [self._poll_due_s - now_s]
+        waits_s += [self._checkpoint.wait_s()] if self._checkpoint.wait_s() else []
         if self.calendar is not None:
             until = directive(self.calendar, now, self._checkpoint.lead_s).until
             waits_s += [] if until is None else [(until - now).total_seconds()]
@@ -387,7 +390,7 @@ class Governor:
     def _fault(self, error: Exception) -> None:
         if self._strict:
             raise error
-        # Without this a fault that comes back would be met again in every step.
+        # a fault that comes back must not be met again in every step
         self._wake_s = self._monotonic() + self._poll_s
         self._say(f"a fault of the Governor, training goes on: {error!r}")
 

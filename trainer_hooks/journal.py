@@ -47,15 +47,15 @@ class Journal:
         self._gpus = len(gpus)
         self._meter = EnergyMeter(gpus, clock.monotonic)
         self._sequence = 0
-        self._since = clock.wall()
+        self._since, self._since_s = clock.wall(), clock.monotonic()
         self._since_tokens = self._since_useful = 0
         self._energy = NO_ENERGY
         self._seconds: dict[str, float] = {}
         self._matching_s = self._covered_s = self._planned_tokens = 0.0
 
     def age_s(self) -> float:
-        """Return the length of the open stretch, s."""
-        return (self._clock.wall() - self._since).total_seconds()
+        """Return the length of the open stretch, s, by the clock that nobody sets."""
+        return self._clock.monotonic() - self._since_s
 
     def sample(self) -> None:
         """Read the boards, so that integrated power stays fine-grained."""
@@ -77,6 +77,7 @@ class Journal:
         now = self._clock.wall()
         # A wall clock that was set back gives a stretch without length, not a negative one.
         start = min(self._since, now)
+        self._since, self._since_s = now, self._clock.monotonic()
         duration_s = (now - start).total_seconds()
         tokens = self.tokens.tokens - self._since_tokens
         useful = self.tokens.useful_tokens - self._since_useful
@@ -103,7 +104,7 @@ class Journal:
             adherence=self._adherence(state, calendar, start, now),
         )
         self._sequence += 1
-        self._since, self._energy = now, NO_ENERGY
+        self._energy = NO_ENERGY
         self._since_tokens, self._since_useful = self.tokens.tokens, self.tokens.useful_tokens
         return self._telemetry.write(record) if self._telemetry else None
 

@@ -7,17 +7,19 @@ import os
 from typing import TYPE_CHECKING
 
 from trainer_hooks.errors import GpuError
-from trainer_hooks.gpu import LIMIT_TOLERANCE_W
+from trainer_hooks.gpu import LIMIT_TOLERANCE_W, LimitVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-    from trainer_hooks.gpu import Gpu, LimitVerdict
+    from trainer_hooks.gpu import Gpu
 
 
 class LimitKeeper:
     """Sets limits on one GPU and restores the one found before the first, at the latest when Python exits.
+
+    A limit is set only where the one before it can be read, because only then can it be given back.
 
     Args:
         gpu: The GPU.
@@ -26,6 +28,7 @@ class LimitKeeper:
     def __init__(self, gpu: Gpu) -> None:
         self.gpu = gpu
         self._prior_w: float | None = None
+        # The limit that is ours; None where a GPU fell silent while it was set, so that it may be any.
         self._ours_w: float | None = None
         self._owner_pid = 0
 
@@ -38,38 +41,48 @@ class LimitKeeper:
         Returns:
             What came of it.
         """
-        prior_w = self._prior_w
-        if prior_w is None:
+        found_w = self._prior_w
+        if found_w is None:
             try:
-                prior_w = self.gpu.power_limit_w()
+                found_w = self.gpu.power_limit_w()
             except GpuError:
-                prior_w = None
+                return LimitVerdict(limit_w, None, None, "lost")
+            if found_w is None:
+                return LimitVerdict(limit_w, None, None, "unsupported")
+            atexit.register(self.restore)
+        before = (self._prior_w, self._ours_w)
+        # Noted before the board is asked: whatever happens in between, there is something to give back.
+        self._prior_w, self._ours_w, self._owner_pid = found_w, None, os.getpid()
         verdict = self.gpu.set_power_limit_w(limit_w)
-        if verdict.applied:
-            if self._ours_w is None:
-                atexit.register(self.restore)
-            self._prior_w, self._ours_w, self._owner_pid = prior_w, verdict.limit_w, os.getpid()
+        if verdict.outcome in {"denied", "unsupported"}:
+            self._prior_w, self._ours_w = before
+        else:
+            self._ours_w = verdict.limit_w
+        if self._prior_w is None:
+            atexit.unregister(self.restore)
         return verdict
 
     def restore(self) -> LimitVerdict | None:
-        """Put back the limit that was found, once.
+        """Put back the limit that was found; where the GPU does not answer or refuses, it is kept for the next call.
 
         Returns:
             What came of it; None if there was nothing to restore, or the present limit is not ours any more.
         """
-        ours_w, prior_w = self._ours_w, self._prior_w
+        prior_w = self._prior_w
         # A forked child inherits this object, but the limit still belongs to its parent.
-        if ours_w is None or prior_w is None or self._owner_pid != os.getpid():
+        if prior_w is None or self._owner_pid != os.getpid():
             return None
-        self._ours_w = self._prior_w = None
-        atexit.unregister(self.restore)
         try:
             present_w = self.gpu.power_limit_w()
         except GpuError:
-            return None
-        if present_w is None or abs(present_w - ours_w) > LIMIT_TOLERANCE_W:
-            return None
-        return self.gpu.set_power_limit_w(prior_w)
+            return LimitVerdict(prior_w, None, None, "lost")
+        ours_w = present_w if self._ours_w is None else self._ours_w
+        is_ours = present_w is None or ours_w is None or abs(present_w - ours_w) <= LIMIT_TOLERANCE_W
+        verdict = self.gpu.set_power_limit_w(prior_w) if is_ours else None
+        if verdict is None or verdict.applied:
+            self._ours_w = self._prior_w = None
+            atexit.unregister(self.restore)
+        return verdict
 
     def __enter__(self) -> LimitKeeper:
         return self
@@ -85,11 +98,16 @@ class LimitSet:
 
     Args:
         gpus: The GPUs.
+
+    Attributes:
+        limit_w: Limit asked for last, W per GPU; None after it was given back.
+        answered: Whether every GPU answered to that; where one did not, the same may be asked again.
     """
 
     def __init__(self, gpus: Sequence[Gpu]) -> None:
         self._keepers = tuple(LimitKeeper(gpu) for gpu in gpus)
         self.limit_w: float | None = None
+        self.answered = True
 
     def set(self, limit_w: float | None) -> tuple[str, ...]:
         """Set the limit on every GPU, or give back the limits found.
@@ -98,19 +116,18 @@ class LimitSet:
             limit_w: Limit, W per GPU; None restores.
 
         Returns:
-            A sentence for every GPU whose limit is not as asked.
+            One sentence for all GPUs whose limit is not as asked in the same way.
         """
-        self.limit_w = limit_w
-        told = []
-        for keeper in self._keepers:
-            verdict = keeper.restore() if limit_w is None else keeper.apply(limit_w)
+        self.limit_w, self.answered = limit_w, False
+        told: dict[str, list[str]] = {}
+        verdicts = [(k, k.restore() if limit_w is None else k.apply(limit_w)) for k in self._keepers]
+        self.answered = all(verdict is None or verdict.outcome != "lost" for _, verdict in verdicts)
+        for keeper, verdict in verdicts:
             if verdict is not None and verdict.outcome != "set":
                 present = "an unknown limit" if verdict.limit_w is None else f"{verdict.limit_w:g} W"
-                told.append(
-                    f"power limit of {keeper.gpu.uuid}: {verdict.requested_w:g} W asked, {verdict.outcome}; "
-                    f"{present} is in force."
-                )
-        return tuple(told)
+                sentence = f"{verdict.requested_w:g} W asked, {verdict.outcome}; {present} is in force."
+                told.setdefault(sentence, []).append(keeper.gpu.uuid)
+        return tuple(f"power limit of {_named(uuids)}: {sentence}" for sentence, uuids in told.items())
 
     def enforced_w(self) -> float | None:
         """Return the lowest limit in force among the GPUs, W; None if unknown."""
@@ -119,3 +136,7 @@ class LimitSet:
         except GpuError:
             return None
         return min((limit for limit in limits_w if limit is not None), default=None)
+
+
+def _named(uuids: list[str]) -> str:
+    return uuids[0] if len(uuids) == 1 else f"{len(uuids)} GPUs, {uuids[0]} to {uuids[-1]}"

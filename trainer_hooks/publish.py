@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -12,10 +14,14 @@ from pathlib import Path
 from trainer_hooks.errors import CalendarError
 
 POINTER = "current"
+_STAGED = re.compile(r"\.[A-Za-z0-9_-]+\.[0-9a-f]{16}")
+_LEFT_BEHIND_S = 3600.0  # no one takes that long from staging to the rename: whoever staged it was killed
+# Files secured at the same time share one write of the file system's journal, most of what each alone waits for.
+_WRITERS = 32
 _FREE_SPACE = "Nothing half-written was left and the calendar in force is unchanged; free space or fix the folder."
 
 
-def publish_folder(root: Path, name: str, files: Mapping[str, bytes]) -> Path:
+def publish_folder(root: Path, name: str, files: Mapping[str, bytes], *, in_force: bool = True) -> Path:
     """Put a folder of files in place by one rename, then swap the pointer `current` to it.
 
     An equal folder already in place is kept; a different one under the same name is never replaced.
@@ -24,6 +30,7 @@ def publish_folder(root: Path, name: str, files: Mapping[str, bytes]) -> Path:
         root: Folder that holds the published folders; made if absent.
         name: Name of the new folder.
         files: Relative path -> content.
+        in_force: Whether the pointer is swapped.
 
     Returns:
         The published folder.
@@ -49,9 +56,11 @@ def publish_folder(root: Path, name: str, files: Mapping[str, bytes]) -> Path:
                 "another calendar with the same id is already published there.",
                 "A published calendar never changes: give the new one another id.",
             )
-        _write_file(pointer, f"{name}\n".encode("ascii"))
-        pointer.replace(root / POINTER)
-        _sync_folder(root)
+        if in_force:
+            _write_file(pointer, f"{name}\n".encode("ascii"))
+            pointer.replace(root / POINTER)
+            _sync_folder(root)
+        _sweep(root)
     except OSError as error:
         raise CalendarError(
             str(target), f"the calendar cannot be written ({error.strerror or error}).", _FREE_SPACE
@@ -63,13 +72,28 @@ def publish_folder(root: Path, name: str, files: Mapping[str, bytes]) -> Path:
     return target
 
 
+def _sweep(root: Path) -> None:
+    """Remove what processes that were killed have staged."""
+    with suppress(OSError):
+        for entry in root.iterdir():
+            if _STAGED.fullmatch(entry.name) and time.time() - entry.stat().st_mtime > _LEFT_BEHIND_S:
+                if entry.is_dir():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    entry.unlink()
+
+
 def _write_tree(folder: Path, files: Mapping[str, bytes]) -> None:
+    # Loaded here, because a training that only reads its calendar has no use for it.
+    from concurrent.futures import ThreadPoolExecutor
+
     folder.mkdir()
     parents = {folder, *((folder / file).parent for file in files)}
     for parent in sorted(parents):
         parent.mkdir(exist_ok=True)
-    for file, content in files.items():
-        _write_file(folder / file, content)
+    with ThreadPoolExecutor(_WRITERS) as writers:
+        # The first refusal ends the walk, which takes back what has not begun.
+        list(writers.map(_write_file, [folder / file for file in files], files.values()))
     for parent in parents:
         _sync_folder(parent)
 

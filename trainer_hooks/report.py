@@ -58,7 +58,7 @@ class GovernorReport:
         ratio, error = self.tokens_per_joule, self.tokens_per_joule_error
         per_joule = "not known" if ratio is None else f"{ratio:.4g} +- {error:.2g} tokens/J"
         followed = (
-            "no calendar was followed"
+            ("no time of this lies within the calendar" if self.calendar_id else "no calendar was followed")
             if self.adherence is None
             else f"{self.adherence:.1%} of the time as planned; the gang was to train {self.planned_tokens:,.0f} tokens"
         )

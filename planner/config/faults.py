@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from planner.config.lines import KeyPath, nearest_line
 from planner.errors import ConfigError
+from planner.nearest import nearest
 
 SHOWN_FAULTS = 50
 SHOWN_NAMES = 40
@@ -97,9 +97,9 @@ def key_text(path: KeyPath) -> str:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return the mend for an unknown word: the nearest known one, or all of them."""
     names = list(known)
-    near = difflib.get_close_matches(word.lower(), [n.lower() for n in names], n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {next(n for n in names if n.lower() == near[0])!r}?"
+    near = nearest(word, names)
+    if near is not None:
+        return f"did you mean {near!r}?"
     if len(names) > SHOWN_NAMES:
         return f"it is none of the {len(names)} known, such as {', '.join(names[:3])}"
     return f"known are: {', '.join(names)}" if names else "there is none yet: add one"

@@ -69,7 +69,7 @@ class HorizonTable(Table):
     week: str | None = Field(default=None, description="ISO week such as 2024-W20; the coming one where left out")
     on_off_grid_h: Hours | None = Field(
         default=None,
-        description="grid of starts and stops for runs that name none, h; by the rule in the docs where left out",
+        description="grid of starts and stops for runs that name none, h; fitted to each run where left out",
     )
 
 
@@ -154,7 +154,9 @@ class CoolingTable(Table):
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, frozen=True)
 
-    kind: Literal["dry_cooler", "room_air"] = Field(description="warm-water loop with dry coolers, or air-cooled room")
+    kind: Literal["dry_cooler", "room_air"] = Field(
+        description="dry_cooler, a warm-water loop with dry coolers, or room_air, an air-cooled room"
+    )
     rated_it_kw: Power = Field(description="IT power that the plant is built for, kW")
 
 

@@ -9,9 +9,7 @@ from zoneinfo import ZoneInfo
 from planner.config.draft import Placed
 from planner.config.lines import KeyPath
 from planner.errors import ConfigError
-from planner.timegrid import to_utc
-
-YEARS = range(1971, 2200)
+from planner.timegrid import YEARS, to_utc
 
 
 class Moments:

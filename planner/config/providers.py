@@ -12,6 +12,7 @@ from planner.config import model
 from planner.config.faults import did_you_mean
 from planner.config.lines import KeyPath
 from planner.errors import ConfigError
+from planner.sources.csv_file import CsvFile
 from planner.sources.registry import PROVIDERS, SourceSpec, open_source
 
 GROUPS = {"carbon": ("carbon",), "price": ("price",), "weather": ("dry_bulb", "wet_bulb", "ghi")}
@@ -33,6 +34,7 @@ class Provider:
         zone_path: Key that names the zone.
         currency: Currency of the site, which a demo price must have.
         group: Key of GROUPS.
+        signals: Signals it is asked for.
     """
 
     spec: SourceSpec
@@ -40,11 +42,7 @@ class Provider:
     zone_path: KeyPath
     currency: str
     group: str
-
-    @property
-    def signals(self) -> tuple[str, ...]:
-        """Signals it is asked for."""
-        return GROUPS[self.group]
+    signals: tuple[str, ...]
 
     def faults(self) -> list[tuple[KeyPath, str, str]]:
         """Return what the provider does not know or does not have: key path, what is wrong, what mends it."""
@@ -54,12 +52,14 @@ class Provider:
             what = f"{name} gives {', '.join(GIVES[name])}, not {self.group}"
             return [((*here, "provider"), what, f"name another provider: {', '.join(others)}")]
         try:
-            open_source(self.spec, offline=True)
+            source = open_source(self.spec, offline=True)
         except ConfigError as error:
             return [(here, error.what, error.fix or error.why)]
         path = self.spec.options.get("path")
         if isinstance(path, str) and not Path(path).is_file():
             return [((*here, "path"), f"there is no file {path}", "relative paths start from the site file's folder")]
+        if isinstance(source, CsvFile):
+            return [((*here, "columns"), *source.lacks(signal)) for signal in self.signals if not source.has(signal)]
         return self._demo_faults() if name == DEMO else []
 
     def _demo_faults(self) -> list[tuple[KeyPath, str, str]]:
@@ -83,6 +83,7 @@ def providers(
     folder: Path,
     *,
     price_wanted: bool,
+    sun_wanted: bool,
 ) -> dict[str, Provider]:
     """Return the provider of each group of signals; the demo where the file names none.
 
@@ -92,9 +93,10 @@ def providers(
         basis: Basis of the carbon intensity.
         folder: Folder that relative paths of data files start from.
         price_wanted: Whether a series of prices is needed.
+        sun_wanted: Whether a series of sunshine is needed: only solar arrays ask for it.
     """
     made: dict[str, Provider] = {}
-    for group in GROUPS:
+    for group, signals in GROUPS.items():
         table: model.ProviderTable | None = getattr(sources, group)
         if group == "price" and not price_wanted:
             continue
@@ -109,7 +111,10 @@ def providers(
             options.setdefault("longitude", place.longitude)
         own_zone = table.zone if table is not None else None
         zone_path = ("site", "zone") if own_zone is None else ("sources", group, "zone")
-        made[group] = Provider(SourceSpec(name, options), own_zone or place.zone, zone_path, place.currency, group)
+        wanted = tuple(signal for signal in signals if sun_wanted or signal != "ghi")
+        made[group] = Provider(
+            SourceSpec(name, options), own_zone or place.zone, zone_path, place.currency, group, wanted
+        )
     return made
 
 

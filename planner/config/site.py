@@ -71,6 +71,11 @@ class Site:
         """The site's name."""
         return self.place.name
 
+    @property
+    def has_solar(self) -> bool:
+        """Whether any block has a solar array; nothing else asks for sunshine."""
+        return any(block.solar is not None for block in self.blocks)
+
     def run(self, name: str) -> Run:
         """Return the run of that name (KeyError if there is none)."""
         return {run.name: run for run in self.runs}[name]

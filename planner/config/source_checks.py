@@ -16,6 +16,8 @@ def check_sources(draft: Draft, folder: Path) -> None:
     sources = draft.single["sources"]
     place, basis = draft.single["site"].table, draft.single["carbon"].table.basis
     flat = draft.single["tariff"].table.energy_per_kwh is not None
-    for provider in providers(sources.table, place, basis, folder, price_wanted=not flat).values():
+    sunny = any(block.table.solar is not None for block in draft.blocks)
+    groups = providers(sources.table, place, basis, folder, price_wanted=not flat, sun_wanted=sunny)
+    for provider in groups.values():
         for path, what, fix in provider.faults():
             draft.faults.add(path, what, fix)

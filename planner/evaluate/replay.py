@@ -151,8 +151,11 @@ def replay_block(
     """
     seen = actual or week.signals
     dry_c, wet_c = seen.dry_bulb_c, seen.wet_bulb_c
+    powered = week.plant_powered(block)
     state = cooling(block.plant, it_kw, dry_c[cut.slot], wet_c[cut.slot])
-    facility_kw = it_kw + state.cooling_kw
+    cooling_kw = np.where(powered[cut.slot], state.cooling_kw, 0.0)
+    water_l_per_h = np.where(powered[cut.slot], state.water_l_per_h, 0.0)
+    facility_kw = it_kw + cooling_kw
     charge_kw, discharge_kw = np.array(plan.charge_kw), np.array(plan.discharge_kw)
     solar_kw, offer_kw = np.array(plan.solar_kw), week.solar_kw(block, seen)
     mean_kw = cut.slot_mean(facility_kw)
@@ -167,7 +170,7 @@ def replay_block(
     result = BlockResult(
         block=block.name,
         it_kw=cut.slot_mean(it_kw),
-        cooling_kw=cut.slot_mean(state.cooling_kw),
+        cooling_kw=cut.slot_mean(cooling_kw),
         facility_kw=mean_kw,
         import_kw=mean_kw + flows_kw,
         solar_kw=solar_kw,
@@ -176,7 +179,7 @@ def replay_block(
         discharge_kw=discharge_kw,
         battery_kwh=stored_kwh,
         capacity_kw=week.capacity_kw(block),
-        w_max_kw=w_max_kw(block.plant, dry_c, wet_c),
-        water_l=cut.slot_mean(state.water_l_per_h) * week.grid.slot_h,
+        w_max_kw=np.where(powered, w_max_kw(block.plant, dry_c, wet_c), 0.0),
+        water_l=cut.slot_mean(water_l_per_h) * week.grid.slot_h,
     )
     return BlockReplay(result, it_kw, facility_kw, facility_kw + flows_kw[cut.slot], offer_kw)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from planner.errors import ExportError, GridpaceError, NotPermitted
 
+_STAGED = re.compile(r"\.gridpace-[0-9a-f]{12}-\d+")
+_LEFT_BEHIND_S = 3600.0  # no one takes that long from staging to the rename: whoever staged it was killed
+
 
 @contextmanager
 def staged_files(files: Mapping[Path, bytes]) -> Iterator[None]:
     """Write files beside their places, run the body, then rename them all into place.
 
-    A fault while writing, or in the body, leaves every file as it was before.
+    A fault while writing, or in the body, leaves every file as it was before, and no folder that was not there.
 
     Args:
         files: Path -> content; folders are made if absent.
@@ -25,11 +31,15 @@ def staged_files(files: Mapping[Path, bytes]) -> Iterator[None]:
         NotPermitted: The user may not write there.
     """
     mark = secrets.token_hex(6)
-    staging = {path: path.with_name(f".{path.name}.{mark}") for path in files}
+    staging = {path: path.with_name(f".gridpace-{mark}-{i}") for i, path in enumerate(files)}
+    absent: set[Path] = set()
     try:
         for path, content in files.items():
             try:
+                absent.update(folder for folder in path.parents if not folder.exists())
                 path.parent.mkdir(parents=True, exist_ok=True)
+                if path.is_dir():
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
                 _write(staging[path], content)
             except OSError as error:
                 raise _refused(path, error) from error
@@ -39,10 +49,15 @@ def staged_files(files: Mapping[Path, bytes]) -> Iterator[None]:
                 temporary.replace(path)
             except OSError as error:
                 raise _refused(path, error) from error
+        for folder in {path.parent for path in files}:
+            _sweep(folder)
     finally:
         for temporary in staging.values():
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+        for folder in sorted(absent, reverse=True):
+            with suppress(OSError):  # one that holds a file stays
+                folder.rmdir()
 
 
 def write_files(files: Mapping[Path, bytes]) -> None:
@@ -57,6 +72,14 @@ def write_files(files: Mapping[Path, bytes]) -> None:
     """
     with staged_files(files):
         pass
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what processes that were killed have staged in a folder."""
+    with suppress(OSError):
+        for entry in folder.iterdir():
+            if _STAGED.fullmatch(entry.name) and time.time() - entry.stat().st_mtime > _LEFT_BEHIND_S:
+                entry.unlink()
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from planner.evaluate import RunResult, StageResult
     from planner.outcome import Counterfactual, Outcome
+    from planner.week import Provenance
 
 TOLD = {
     "asap": "as soon as possible, by priority, at full power",
@@ -110,7 +111,7 @@ def cards(outcome: Outcome) -> tuple[Card, ...]:
             wording.energy(found.energy_kwh),
             (
                 f"PUE {found.pue:.3f}, highest import {wording.power(found.peak_kw)}",
-                f"{wording.tokens(found.tokens)} tokens, {wording.energy(found.it_energy_kwh)} of it IT",
+                f"{wording.energy(found.it_energy_kwh)} of it IT, {wording.tokens(found.tokens)} tokens",
             ),
         ),
         Card(
@@ -130,7 +131,7 @@ def saved_lines(outcome: Outcome, name: str) -> tuple[str, ...]:
         lines.append(
             f"no figure against {other.name}: {other.reason or 'its own figure is not above zero'}"
             if saved is None
-            else f"{wording.change(saved)} {'as' if abs(saved) < 0.05 else 'than'} {other.name}"
+            else wording.compared(saved, other.name)
         )
     return tuple(lines)
 
@@ -156,7 +157,7 @@ def _run_row(outcome: Outcome, result: RunResult, why: str) -> RunRow:
         place=place,
         tokens=wording.tokens(result.tokens),
         stages=tuple(_stage_row(outcome, stage) for stage in result.stages),
-        hours=f"{wording.number(result.hours)} h",
+        hours=wording.hours(result.hours),
         pauses=pauses if result.hours else "",
         energy=wording.energy(result.energy_kwh),
         carbon=wording.carbon(result.carbon_kg),
@@ -238,13 +239,44 @@ def _saved(other: Counterfactual, name: str) -> str:
     return "" if saved is None else f"plan: {wording.change(saved)}"
 
 
+_REPLAYED = (
+    ("Carbon of the grid import", "carbon", "carbon_kg"),
+    ("Money paid", "cost", "cost"),
+    ("Facility energy", "energy", "energy_kwh"),
+    ("Grid import", "import", "import_kwh"),
+    ("Solar energy used", "solar", "solar_kwh"),
+    ("Highest import", "peak", "peak_kw"),
+)
+"""What is laid beside its replay: how it is told, and the judge's figure."""
+
+
+def hindsight_rows(outcome: Outcome) -> tuple[tuple[str, ...], ...]:
+    """Return the plan beside its replay on the series as they were: quantity, planned, replayed, change."""
+    if outcome.hindsight is None:
+        return ()
+    planned, actual = outcome.evaluation, outcome.hindsight.evaluation
+
+    def money(amount: float) -> str:
+        return wording.money(amount, outcome.week.prices.currency)
+
+    return tuple(
+        (
+            name,
+            _TELLERS[tell](planned, money),
+            _TELLERS[tell](actual, money),
+            wording.difference(getattr(planned, figure), getattr(actual, figure)),
+        )
+        for name, tell, figure in _REPLAYED
+    )
+
+
 def account_rows(outcome: Outcome) -> tuple[tuple[str, ...], ...]:
     """Return plan and telemetry side by side, one row per run: tokens, energy, tokens per joule, carbon, adherence."""
     return tuple(
         (
             account.run,
             _beside(account.planned_tokens, account.tokens, wording.tokens),
-            _beside(account.planned_energy_kwh, account.energy_kwh, wording.energy),
+            _beside(account.planned_energy_kwh, account.energy_kwh, wording.energy) + _error(account.energy_error_kwh),
             _beside(account.planned_tokens_per_joule, account.tokens_per_joule, wording.number),
             _beside(account.planned_carbon_kg, account.carbon_kg, wording.carbon),
             "nothing reported" if account.adherence is None else wording.percent(account.adherence),
@@ -257,6 +289,10 @@ def _beside(planned: float | None, actual: float | None, tell: Callable[[float],
     return " / ".join("\u2013" if value is None else tell(value) for value in (planned, actual))
 
 
+def _error(energy_kwh: float) -> str:
+    return f" \u00b1 {wording.energy(energy_kwh)}" if energy_kwh > 0 else ""
+
+
 def unkept(outcome: Outcome) -> tuple[str, ...]:
     """Return one sentence per promise of work that the plan does not keep."""
     return tuple(short.sentence for short in outcome.calendar.shortfalls)
@@ -267,7 +303,7 @@ def violations(outcome: Outcome) -> tuple[tuple[str, str], ...]:
     return tuple((found.kind, found.sentence) for found in outcome.evaluation.violations)
 
 
-def provenance_rows(outcome: Outcome) -> tuple[tuple[str, ...], ...]:
+def provenance_rows(entries: Sequence[Provenance]) -> tuple[tuple[str, ...], ...]:
     """Return one row per signal: name, source, unit, basis, licence, issued, flags, digest."""
     return tuple(
         (
@@ -280,7 +316,7 @@ def provenance_rows(outcome: Outcome) -> tuple[tuple[str, ...], ...]:
             ", ".join(f"{flag}: {count} slots" for flag, count in entry.flags) or "none",
             entry.sha256[:12],
         )
-        for entry in outcome.week.provenance
+        for entry in entries
     )
 
 

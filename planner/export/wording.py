@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 _THIN = "\u202f"
+_THE_SAME = "the same"
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -65,8 +66,8 @@ def tokens(count: float) -> str:
 
 
 def money(amount: float, currency: str) -> str:
-    """Return an amount with its ISO 4217 currency, whole units from 100 on."""
-    text = f"{amount:,.0f}" if abs(amount) >= 100 else f"{amount:,.2f}"
+    """Return an amount with its ISO 4217 currency, whole units from 100 on and for nothing."""
+    text = f"{amount:,.0f}" if abs(amount) >= 100 or amount == 0 else f"{amount:,.2f}"
     return f"{text.replace(',', _THIN)} {currency}"
 
 
@@ -78,8 +79,24 @@ def percent(share: float, digits: int = 1) -> str:
 def change(saved_pct: float) -> str:
     """Return a saving in per cent as words: "12.3 % less", "4.0 % more", or "the same"."""
     if abs(saved_pct) < 0.05:
-        return "the same"
+        return _THE_SAME
     return f"{abs(saved_pct):.1f} % {'less' if saved_pct > 0 else 'more'}"
+
+
+def difference(planned: float, actual: float) -> str:
+    """Return by how much a figure came out otherwise than planned, such as "1.9 % more"; "" without a plan above 0."""
+    return change(100.0 * (1.0 - actual / planned)) if planned > 0.0 else ""
+
+
+def hours(value: float) -> str:
+    """Return a count of hours: whole where it is whole, else with a tenth."""
+    return f"{value:.0f} h" if abs(value - round(value)) < 0.05 else f"{value:.1f} h"
+
+
+def compared(saved_pct: float, other: str) -> str:
+    """Return a saving against another way of working as words: "12.3 % less than asap", "the same as asap"."""
+    words = change(saved_pct)
+    return f"{words} {'as' if words == _THE_SAME else 'than'} {other}"
 
 
 def duration(hours: float) -> str:

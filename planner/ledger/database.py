@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from sqlalchemy import create_engine, event, func, select
+from sqlalchemy import URL, create_engine, event, func, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from planner.errors import ConfigError, ExportError
 from planner.ledger.account import RunAccount, account
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from trainer_hooks.contract import Calendar, RunCalendar
+
+_Row = TypeVar("_Row", PlannedWindow, Telemetry)
 
 
 @dataclass(frozen=True)
@@ -58,17 +61,24 @@ class Ledger:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ExportError(f"the ledger {path} cannot be made ({error.strerror or error})") from error
-        self._engine = create_engine(f"sqlite:///{path}")
+        self._engine = create_engine(URL.create("sqlite", database=str(path)))
         event.listen(self._engine, "connect", _prepare)
         try:
-            Table.metadata.create_all(self._engine)
+            with self._engine.begin() as connection:
+                # Another process may make the same tables at the same time.
+                for table in Table.metadata.sorted_tables:
+                    connection.execute(CreateTable(table, if_not_exists=True))
+                    for index in sorted(table.indexes, key=lambda found: str(found.name)):
+                        connection.execute(CreateIndex(index, if_not_exists=True))
         except DatabaseError as error:
             self._engine.dispose()
             if path.is_file() and path.stat().st_size and "not a database" in str(error):
                 raise ConfigError(
                     f"{path} is no ledger: {error.orig}", fix="name another file, or move this one away"
                 ) from error
-            raise ExportError(f"the ledger {path} cannot be opened: {error.orig}") from error
+            raise ExportError(
+                f"the ledger {path} cannot be opened: {error.orig}", fix="free space or name another folder"
+            ) from error
 
     def __enter__(self) -> Self:
         return self
@@ -111,20 +121,18 @@ class Ledger:
         slot = timedelta(minutes=calendar.slot_minutes)
         name = calendar.calendar_id
         with self._transaction() as session:
-            if session.get(IssuedPlan, name) is not None:
-                return False
-            session.add(
-                IssuedPlan(
-                    calendar_id=name,
-                    site=calendar.site,
-                    issued_at=calendar.issued_at,
-                    valid_from=calendar.valid_from,
-                    valid_until=calendar.valid_until,
-                    status=calendar.status,
-                    certified_gap=calendar.certified_gap,
-                )
+            # Written before anything is read, so that of two processes one waits for the other.
+            header = insert(IssuedPlan).values(
+                calendar_id=name,
+                site=calendar.site,
+                issued_at=calendar.issued_at,
+                valid_from=calendar.valid_from,
+                valid_until=calendar.valid_until,
+                status=calendar.status,
+                certified_gap=calendar.certified_gap,
             )
-            session.flush()
+            if session.execute(header.on_conflict_do_nothing().returning(IssuedPlan.calendar_id)).first() is None:
+                return False
             session.add_all(
                 PlannedWindow(
                     calendar_id=name,
@@ -213,10 +221,10 @@ class Ledger:
                 .where(Telemetry.calendar_id == calendar_id, Telemetry.t_start < until)
                 .order_by(Telemetry.run, Telemetry.writer, Telemetry.sequence)
             ).all()
-        names = sorted({w.run for w in windows} | {r.run for r in records})
+        windows_of, records_of = _by_run(windows), _by_run(records)
         return tuple(
-            account(name, [w for w in windows if w.run == name], [r for r in records if r.run == name], slots, until)
-            for name in names
+            account(name, windows_of.get(name, []), records_of.get(name, []), slots, until)
+            for name in sorted({*windows_of, *records_of})
         )
 
 
@@ -226,6 +234,13 @@ def _prepare(connection: Any, _record: object) -> None:
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.execute("PRAGMA busy_timeout = 10000")
     cursor.close()
+
+
+def _by_run(rows: Iterable[_Row]) -> dict[str, list[_Row]]:
+    found: dict[str, list[_Row]] = {}
+    for row in rows:
+        found.setdefault(row.run, []).append(row)
+    return found
 
 
 def _columns(record: Record) -> dict[str, Any]:

@@ -37,7 +37,11 @@ def infeasible(program: Program, matrix: Matrix) -> Infeasible:
         breaches = [(int(i), float(size[i])) for i in np.argsort(-size, kind="stable") if size[i] > BREACH]
     sentences = tuple(_sentence(program, matrix.row_names[i], amount) for i, amount in breaches[:SHOWN])
     if not sentences:
-        return Infeasible("the program has no solution", "the rows that clash could not be told apart in time")
+        return Infeasible(
+            "no plan was found in the time given",
+            "each limit can be kept on its own, but no way was found to switch gangs so that all are",
+            "raise the time limit, or the ramp limit of the block whose idle power changes",
+        )
     more = f" and {len(breaches) - SHOWN} more rows" if len(breaches) > SHOWN else ""
     return Infeasible(
         sentences[0] + more,

@@ -66,7 +66,14 @@ def _run(name: str, gang: tuple[OptionPlaces, ...], x: npt.NDArray[np.float64], 
 
 
 def _block(name: str, place: BlockPlaces, x: npt.NDArray[np.float64], power_kw: float) -> BlockSchedule:
-    flows = [_kw(columns, x, power_kw, len(place.it)) for columns in (place.solar, place.charge, place.discharge)]
+    n_slots = len(place.it)
+    solar, charge, discharge = (_kw(c, x, power_kw, n_slots) for c in (place.solar, place.charge, place.discharge))
+    # where the sun gives more than is needed, cooling above its curve costs nothing in the program
+    curve = (place.slope * x[place.it][:, None] + place.intercept).max(axis=1)
+    spare = np.maximum(x[place.cooling] - curve, 0.0) * power_kw
+    flows = (np.maximum(solar - spare, 0.0), charge, discharge)
+    for kw in flows:
+        kw.setflags(write=False)
     return BlockSchedule(name, *flows)
 
 
@@ -75,5 +82,4 @@ def _kw(
 ) -> npt.NDArray[np.float64]:
     kw = np.zeros(n_slots) if columns is None else x[columns] * power_kw
     kw[kw < NOISE_KW] = 0.0
-    kw.setflags(write=False)
     return kw

@@ -13,6 +13,7 @@ import numpy as np
 import pulp
 
 from planner.optimize.cells import ROUNDING, Cells, open_cells, run_cells
+from planner.optimize.limits import energy_worth
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,7 +124,7 @@ def add_gang(prob: pulp.LpProblem, week: Week, index: int, limits: Mapping[str, 
         prob += pulp.lpSum(spells + going_on) <= run.max_pauses + 1, f"pauses_{label}"
     tokens_per_work_h = 3600.0 * run.gpus * best
     work_h = week.work_tokens(run) / tokens_per_work_h
-    due = _due(week, run, label, tokens_per_work_h)
+    due = _due(prob, week, run, label, tokens_per_work_h)
     gang = Gang(run, cells, options, tokens_per_work_h, work_h, due)
     _work_rows(prob, week, gang, label)
     return gang
@@ -143,27 +144,39 @@ def _option(
     here = f"{label}_{option.pool}"
     points = tuple(sorted(option.points, key=lambda p: p.it_w_per_gpu))
     running = run.running_in == option.pool
-    chosen = pulp.LpVariable(f"pool_{here}", cat="Binary") if choices > 1 else None
+    chosen = prob.add_variable(f"pool_{here}", cat="Binary") if choices > 1 else None
     on, start, stop = {}, {}, {}
     lower: dict[tuple[int, int], pulp.LpVariable] = {}
     for c in range(cells.count):
         if is_open[c]:
-            on[c] = pulp.LpVariable(f"on_{here}_{c}", cat="Binary")
+            on[c] = prob.add_variable(f"on_{here}_{c}", cat="Binary")
             if not (c == 0 and running):
-                start[c] = pulp.LpVariable(f"start_{here}_{c}", 0, 1)
+                start[c] = prob.add_variable(f"start_{here}_{c}", 0, 1)
         if c > 0 and is_open[c - 1]:
-            stop[c] = pulp.LpVariable(f"stop_{here}_{c}", 0, 1)
+            stop[c] = prob.add_variable(f"stop_{here}_{c}", 0, 1)
+    paid = energy_worth(week) < 0
     for c, y in on.items():
         for t in cells.slots(c):
-            shares = [pulp.LpVariable(f"at_{here}_{t}_{k}", 0, 1) for k in range(len(points) - 1)]
+            shares = [prob.add_variable(f"at_{here}_{t}_{k}", 0, 1) for k in range(len(points) - 1)]
             lower.update({(t, k): x for k, x in enumerate(shares)})
             if shares:
                 prob += pulp.lpSum(shares) - y <= 0, f"points_{here}_{t}"
+            if paid[t] and len(shares) > 1:
+                _neighbour_rows(prob, f"{here}_{t}", y, shares)
     gang = GangOption(
         option, week.pool(option.pool), points, option.tokens_per_gpu_s / best, running, chosen, on, start, stop, lower
     )
     _spell_rows(prob, here, cells, gang)
     return gang
+
+
+def _neighbour_rows(prob: pulp.LpProblem, here: str, y: pulp.LpVariable, shares: list[pulp.LpVariable]) -> None:
+    """Where import is paid for, mixing distant points would burn power for money: only neighbours may mix."""
+    pairs = [prob.add_variable(f"between_{here}_{j}", cat="Binary") for j in range(len(shares))]
+    prob += pulp.lpSum(pairs) - y == 0, f"pair_{here}"
+    for k, x in enumerate(shares):
+        prob += x - pulp.lpSum(pairs[max(0, k - 1) : k + 1]) <= 0, f"in_pair_{here}_{k}"
+    prob += y - pulp.lpSum(shares) - pairs[-1] <= 0, f"in_pair_{here}_{len(shares)}"
 
 
 def _spell_rows(prob: pulp.LpProblem, here: str, cells: Cells, gang: GangOption) -> None:
@@ -188,14 +201,14 @@ def _spell_rows(prob: pulp.LpProblem, here: str, cells: Cells, gang: GangOption)
             prob += pulp.lpSum(pause + on) - total <= 0, f"min_pause_{here}_{c}"
 
 
-def _due(week: Week, run: Run, label: str, tokens_per_work_h: float) -> tuple[Due, ...]:
+def _due(prob: pulp.LpProblem, week: Week, run: Run, label: str, tokens_per_work_h: float) -> tuple[Due, ...]:
     due = []
     for i, (stage, deadline, tokens) in enumerate(week.due_tokens(run)):
         first = week.grid.position(deadline)
         step = DAY_H / week.grid.slot_h
         marks = [first + j * step for j in range(1 + max(0, math.floor((week.grid.n_slots - first) / step + ROUNDING)))]
         short = tuple(
-            (mark, pulp.LpVariable(f"short_{label}_{i}_{j}", 0)) for j, mark in enumerate(marks) if mark > ROUNDING
+            (mark, prob.add_variable(f"short_{label}_{i}_{j}", 0)) for j, mark in enumerate(marks) if mark > ROUNDING
         )
         due.append(Due(stage, deadline, tokens, tokens / tokens_per_work_h, short if tokens > 0 else ()))
     return tuple(due)
@@ -205,7 +218,7 @@ def _work_rows(prob: pulp.LpProblem, week: Week, gang: Gang, label: str) -> None
     """Work done by every mark, each from the one before; what is missing then is short; no more work than there is."""
     n_slots, slot_h = week.grid.n_slots, week.grid.slot_h
     marks = sorted({mark for due in gang.due for mark, _ in due.short} | {float(n_slots)})
-    done = {mark: pulp.LpVariable(f"done_{label}_{i}") for i, mark in enumerate(marks)}
+    done = {mark: prob.add_variable(f"done_{label}_{i}") for i, mark in enumerate(marks)}
     for i, (before, mark) in enumerate(zip([0.0, *marks], marks, strict=False)):
         made = [(v, -w) for option in gang.options for v, w in _made(gang, option, before, mark, slot_h)]
         so_far = [(done[mark], 1.0)] + ([(done[before], -1.0)] if i else [])
@@ -259,3 +272,10 @@ def _landing_h(gang: Gang, option: GangOption) -> float:
     lost = option.rate * option.points[-1].relative_throughput * gang.run.reload_s / 3600.0
     count = max(math.ceil((gang.work_h + lost) / most - ROUNDING), gang.cells.min_run)
     return max(0.0, min(count * least - lost - gang.work_h, least))
+
+
+def rated_hours(gang: Gang, option: GangOption, until: float) -> float:
+    """Return the work that all open cells of an option before `until` (slots after the start) can give, h of work."""
+    cells = gang.cells
+    slots = sum(max(0.0, min(float(cells.edges[c + 1]), until) - float(cells.edges[c])) for c in option.on)
+    return slots * cells.slot_h * option.rate * option.points[-1].relative_throughput

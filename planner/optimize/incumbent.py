@@ -1,22 +1,48 @@
-"""The best plan found for a program, and the bound that certifies it."""
+"""The best plan found for a program, and the bound that certifies it.
+
+Steps, each only if the gap asked for is not reached: relaxation with hull cuts; a dive that settles the pools; a small
+program around the relaxation (relaxation enforced neighbourhood, Berthold 2007); a tree over the pools for the bound;
+neighbourhoods of the plan; the whole program. All but the last are limited by counts, so that a plan does not depend
+on the machine.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.optimize.polish import polish
-from planner.optimize.solver import Highs, deadline_left
+from planner.optimize.branching import PoolTree
+from planner.optimize.coarse import Coarse, coarsen
+from planner.optimize.cuts import HullCuts, packings
+from planner.optimize.greedy import Greedy
+from planner.optimize.neighbourhood import Neighbourhoods
+from planner.optimize.polish import Polished, polish
+from planner.optimize.relaxation import Relaxation
+from planner.optimize.solver import Highs, seconds_left
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from planner.optimize.matrix import Matrix
+    from planner.optimize.model import Program
     from planner.optimize.places import Places
 
-SOLVER_SHARE = 0.9  # of the time left: the rest polishes what was found
+ROOT_ROUNDS = 12
+SMALL = 150  # whole columns up to which the whole program is solved at once
+SUB_NODES = 4  # the first few bring the plans, the rest only prove them
+SUB_GAP = 0.4  # of the gap target
+AT_BOUND = 1e-6
+WITHOUT_GAIN = 8  # neighbourhoods in a row without a better plan, before the whole program is tried
+WHOLE_GAP = 0.9  # of the gap target: leaves room for what polishing holds back
+KEEP_S = 1.0  # of the time left, to polish what the whole program finds
+FIRST_S = 10.0
+ZERO = 1e-12
 
 
 @dataclass(frozen=True)
@@ -32,24 +58,153 @@ class Incumbent:
     cuts: int
 
 
-def improve(matrix: Matrix, places: Places, *, gap_target: float, deadline: float) -> Incumbent | None:
-    """Return the best plan found before the deadline, or None if the program has none.
+class Search:
+    """The state of one search: the best plan and the best bound so far."""
 
-    Args:
-        matrix: The program.
-        places: Where its columns stand.
-        gap_target: Gap at which to stop.
-        deadline: Reading of the monotonic clock at which to stop.
-    """
-    best = polish(matrix, places, np.zeros(len(places.choices)), deadline, final=True)
-    if best is None:
-        return None
-    highs = Highs(matrix, whole=True, mip_rel_gap=gap_target / 2)
-    highs.start_from(best.values)
-    answer = highs.run(deadline_left(deadline) * SOLVER_SHARE)
-    if answer.values is not None:
-        found = polish(matrix, places, answer.values[places.choices], deadline, final=True)
-        if found is not None and found.objective < best.objective:
-            best = found
-    binaries = int(matrix.whole.sum())
-    return Incumbent(best.values, best.objective, answer.bound, matrix.n_columns, matrix.n_rows, binaries, cuts=0)
+    def __init__(self, program: Program, matrix: Matrix, places: Places, gap_target: float, deadline: float) -> None:
+        self._program, self._matrix, self._places = program, matrix, places
+        self._gap_target, self._deadline = gap_target, deadline
+        self._hulls = [HullCuts(p) for p in packings(program.week, places)]
+        self._relaxation = Relaxation(matrix, self._hulls, np.arange(matrix.n_columns))
+        self._best: Polished | None = None
+        self._bound = _box_bound(matrix)
+
+    def run(self) -> Incumbent | None:
+        """Return the best plan found, or None if the program has none."""
+        choices = self._places.choices
+        # a first plan is worth more than a short time limit
+        with_time, self._deadline = self._deadline, max(self._deadline, time.monotonic() + FIRST_S)
+        self._offer(choices, np.zeros(len(choices)))
+        self._offer(choices, Greedy(self._program).choices(self._places))
+        self._deadline = with_time
+        if self._best is None:
+            # every gang off breaks a limit, such as a ramp that a gang could bridge: any plan is a start
+            self._whole(mip_max_improving_sols=1)
+        if self._best is None:
+            return None
+        self._improve()
+        binaries = int(self._matrix.whole.sum())
+        return Incumbent(
+            self._best.values,
+            self._best.objective,
+            min(self._bound, self._best.objective),
+            self._matrix.n_columns,
+            self._matrix.n_rows,
+            binaries,
+            len(self._relaxation.rows),
+        )
+
+    def _improve(self) -> None:
+        root = self._relaxation.solve(self._deadline, ROOT_ROUNDS)
+        if root.status != "optimal" or root.values is None or root.objective is None:
+            return
+        self._bound = max(self._bound, root.objective)
+        if self._done():
+            return
+        if self._matrix.whole.sum() <= SMALL:
+            self._whole()
+            return
+        coarse = coarsen(self._matrix, self._places).with_rows(self._relaxation.tight_rows(root.values))
+        tree = PoolTree(self._relaxation, self._places)
+        if tree.open:
+            small = Relaxation(coarse.matrix, self._hulls, coarse.column)
+            dive = PoolTree(small, self._places).dive(self._deadline)
+            if dive is not None:
+                coarse = coarse.with_rows(small.tight_rows(dive.values))
+                self._around_with_tree(coarse, tree, dive.choice)
+        else:
+            self._around(coarse, {})
+        self._neighbourhoods(coarse)
+        if not self._done():
+            self._whole()
+
+    def _around_with_tree(self, coarse: Coarse, tree: PoolTree, choice: Mapping[int, int]) -> None:
+        """Search around the dive while the tree works on the bound; its bound counts only when it was waited for."""
+        with ThreadPoolExecutor(max_workers=1) as other:
+            bound = other.submit(tree.certify, self._bound, self._deadline)
+            try:
+                self._around(coarse, choice)
+            except BaseException:
+                tree.enough = -np.inf
+                raise
+            if self._done():
+                tree.enough = -np.inf
+                return
+            tree.enough = self._enough()
+            self._bound = max(self._bound, bound.result())
+
+    def _around(self, coarse: Coarse, choice: Mapping[int, int]) -> None:
+        """Solve the small program with pools settled and what the relaxation has at a bound kept there."""
+        matrix = coarse.matrix
+        lower, upper = matrix.lower.copy(), matrix.upper.copy()
+        for r, k in choice.items():
+            for i, option in enumerate(self._places.gangs[r]):
+                on = coarse.column[option.on[option.on >= 0]]
+                chosen = coarse.column[option.chosen]
+                lower[chosen] = upper[chosen] = float(i == k)
+                upper[on] = float(i == k)
+        highs = Highs(replace(matrix, lower=lower, upper=upper), whole=False)
+        relaxed = highs.run(seconds_left(self._deadline))
+        if relaxed.values is None:
+            return
+        x, whole = relaxed.values, matrix.whole
+        upper[whole & (x < AT_BOUND)] = 0.0
+        lower[whole & (x > 1.0 - AT_BOUND)] = 1.0
+        highs = Highs(
+            replace(matrix, lower=np.minimum(lower, upper), upper=upper),
+            whole=True,
+            mip_rel_gap=self._gap_target * SUB_GAP,
+            mip_max_nodes=SUB_NODES,
+            objective_target=self._good_enough(),
+        )
+        answer = highs.run(seconds_left(self._deadline) - KEEP_S)
+        if answer.values is not None:
+            self._offer(self._places.choices, answer.values[coarse.choices])
+
+    def _neighbourhoods(self, coarse: Coarse) -> None:
+        moves = Neighbourhoods(coarse, self._places)
+        idle = 0
+        while idle < WITHOUT_GAIN and not self._done() and self._best is not None:
+            now = self._best.values[self._places.choices]
+            found = moves.step(now, self._gap_target * SUB_GAP, self._good_enough(), self._deadline - KEEP_S)
+            if found is None:
+                return
+            idle = 0 if self._offer(self._places.choices, found) else idle + 1
+
+    def _whole(self, **options: int) -> None:
+        """Solve the whole program with what is known, for the time left."""
+        matrix = self._matrix.with_rows(self._relaxation.rows)
+        highs = Highs(matrix, whole=True, mip_rel_gap=self._gap_target * WHOLE_GAP, **options)
+        if self._best is not None:
+            highs.start_from(self._best.values)
+        answer = highs.run(seconds_left(self._deadline) - KEEP_S)
+        self._bound = max(self._bound, answer.bound)
+        if answer.values is not None:
+            columns = np.flatnonzero(self._matrix.whole)
+            self._offer(columns, answer.values[columns])
+
+    def _offer(self, columns: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> bool:
+        found = polish(self._matrix, self._places, columns, values, self._deadline)
+        if found is None or (self._best is not None and found.objective >= self._best.objective - ZERO):
+            return False
+        self._best = found
+        return True
+
+    def _good_enough(self) -> float:
+        """Return the objective that has the gap asked for over the best bound."""
+        return float(self._bound / (1.0 - np.sign(self._bound) * self._gap_target))
+
+    def _enough(self) -> float:
+        """Return the bound with which the best plan has the gap asked for."""
+        assert self._best is not None
+        return self._best.objective - self._gap_target * abs(self._best.objective)
+
+    def _done(self) -> bool:
+        return self._bound >= self._enough() or seconds_left(self._deadline) <= 0
+
+
+def _box_bound(matrix: Matrix) -> float:
+    """Return what the bounds of the columns alone say of the objective."""
+    used = matrix.cost != 0.0
+    ends = np.minimum(matrix.cost[used] * matrix.lower[used], matrix.cost[used] * matrix.upper[used])
+    return float(ends.sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +52,12 @@ def block_limits(week: Week, block: Block) -> BlockLimits:
         Infeasible: The idle power alone is above what the block can carry in some slot.
     """
     envelope = fit_envelope(block.plant, week.signals.dry_bulb_c, week.signals.wet_bulb_c)
+    powered = week.plant_powered(block)
+    envelope = replace(
+        envelope,
+        intercept_kw=np.where(powered[:, None], envelope.intercept_kw, 0.0),
+        w_max_kw=np.where(powered, envelope.w_max_kw, 0.0),
+    )
     capacity = week.capacity_kw(block)
     idle = week.idle_kw(block)
     with_cooling = ((capacity[:, None] - envelope.intercept_kw) / (1.0 + envelope.slope)).min(axis=1)

@@ -111,7 +111,7 @@ def from_pulp(problem: pulp.LpProblem) -> tuple[Matrix, ColumnIndex]:
     order: dict[pulp.LpVariable, int] = {}
     starts, columns, values = [0], [], []
     row_lower, row_upper, names = [], [], []
-    for name, row in problem._constraints.items():  # noqa: SLF001 - the public view is deprecated in PuLP 3.3
+    for row in problem.constraints():
         for column, value in row.items():
             if abs(value) >= TINY:
                 columns.append(order.setdefault(column, len(order)))
@@ -119,7 +119,7 @@ def from_pulp(problem: pulp.LpProblem) -> tuple[Matrix, ColumnIndex]:
         starts.append(len(columns))
         row_lower.append(-np.inf if row.getLb() is None else row.getLb())
         row_upper.append(np.inf if row.getUb() is None else row.getUb())
-        names.append(name)
+        names.append(row.name)
     for column in problem.objective:
         order.setdefault(column, len(order))
     cost = np.zeros(len(order))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.optimize.matrix import Row
-from planner.optimize.solver import Highs, deadline_left
+from planner.optimize.solver import Highs, seconds_left
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,22 +34,26 @@ class Polished:
 
 
 def polish(
-    matrix: Matrix, places: Places, switched: npt.NDArray[np.float64], deadline: float, *, final: bool
+    matrix: Matrix,
+    places: Places,
+    columns: npt.NDArray[np.int64],
+    values: npt.NDArray[np.float64],
+    deadline: float,
 ) -> Polished | None:
-    """Return the best values with the gangs' choices fixed, or None if they leave no solution or no time.
+    """Return the best values with some choices fixed, or None if they leave no solution or no time.
 
     Args:
         matrix: The program.
         places: Where its columns stand.
-        switched: Values of the columns `places.choices`, shape (C,).
+        columns: The columns to fix: at least `places.choices`, shape (C,).
+        values: Their values, rounded to whole ones, shape (C,).
         deadline: Reading of the monotonic clock at which to give up.
-        final: Whether to hold the solution to what machines can do.
     """
-    fixed = np.round(switched)
+    fixed = np.round(values)
     highs = Highs(matrix, whole=False)
-    highs.bound_columns(places.choices, fixed, fixed)
-    answer = highs.run(deadline_left(deadline))
-    for _ in range(ROUNDS if final else 0):
+    highs.bound_columns(columns, fixed, fixed)
+    answer = highs.run(seconds_left(deadline))
+    for _ in range(ROUNDS):
         if answer.values is None or answer.status != "optimal":
             return None
         rows = _battery_rows(places, answer.values) + _point_rows(places, answer.values)
@@ -57,7 +61,7 @@ def polish(
         if not rows:
             break
         highs.add_rows(rows)
-        answer = highs.run(deadline_left(deadline))
+        answer = highs.run(seconds_left(deadline))
     if answer.values is None or answer.objective is None or answer.status != "optimal":
         return None
     return Polished(answer.values, answer.objective)

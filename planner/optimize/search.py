@@ -11,11 +11,12 @@ import numpy as np
 from planner.errors import ConfigError
 from planner.optimize.conflicts import infeasible
 from planner.optimize.extract import schedule
-from planner.optimize.incumbent import Incumbent, improve
+from planner.optimize.facts import run_facts
+from planner.optimize.incumbent import Incumbent, Search
 from planner.optimize.matrix import from_pulp
 from planner.optimize.model import TERMS, build
 from planner.optimize.places import locate
-from planner.optimize.promises import run_facts, shortfalls, why_lines
+from planner.optimize.promises import shortfalls, why_lines
 from planner.schedule import Plan
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from planner.optimize.model import Program
     from planner.week import Week
 
+LONGEST_S = 86_400.0
+GAP_NOISE = 1e-7  # a program solved to its end leaves this much between its two numbers
+
 
 @dataclass(frozen=True)
 class PlanOptions:
@@ -32,7 +36,7 @@ class PlanOptions:
 
     Args:
         gap_target: Certified gap at which the search stops, share of the objective.
-        time_limit_s: Seconds after which the best plan so far is taken, from the call on.
+        time_limit_s: Seconds after which the best plan so far is taken, from the call on; at most a day.
     """
 
     gap_target: float = 0.01
@@ -41,14 +45,15 @@ class PlanOptions:
     def __post_init__(self) -> None:
         if not 0.0 <= self.gap_target < 1.0:
             raise ConfigError(f"gap target is {self.gap_target:g}; it must be from 0 up to, not with, 1")
-        if not self.time_limit_s > 0.0:
-            raise ConfigError(f"time limit is {self.time_limit_s:g} s; it must be above 0 s")
+        if not 0.0 < self.time_limit_s <= LONGEST_S:
+            raise ConfigError(f"time limit is {self.time_limit_s:g} s; it must be above 0 s, at most {LONGEST_S:g} s")
 
 
 def plan(week: Week, options: PlanOptions) -> Plan:
     """Return the best plan found for a week, with its certified gap.
 
-    The same week and options give the same schedule as long as the gap target is reached before the time limit.
+    The same week and options give the same schedule as long as the gap target is reached more than a second before the
+    time limit.
 
     Args:
         week: All inputs.
@@ -64,7 +69,7 @@ def plan(week: Week, options: PlanOptions) -> Plan:
     matrix, index = from_pulp(program.problem)
     places = locate(program, index)
     build_s = time.monotonic() - began
-    found = improve(matrix, places, gap_target=options.gap_target, deadline=deadline)
+    found = Search(program, matrix, places, options.gap_target, deadline).run()
     if found is None:
         raise infeasible(program, matrix)
     x = found.values
@@ -85,9 +90,6 @@ def plan(week: Week, options: PlanOptions) -> Plan:
         solve_s=time.monotonic() - began - build_s,
         size=_size(found),
     )
-
-
-GAP_NOISE = 1e-7  # a program solved to its end leaves this much between its two numbers
 
 
 def _gap(objective: float, bound: float) -> float:

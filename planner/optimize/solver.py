@@ -1,4 +1,4 @@
-"""All that knows HiGHS: options, threads, the time limit and its watchdog, starts, bounds and duals."""
+"""All that knows HiGHS: options, threads, the time limit and its watchdog, starts and bounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 THREADS = 1  # HiGHS keeps the first thread count of a process and fails silently on another
 OVERRUN_S = 5.0  # patience beyond a time limit that HiGHS does not keep
-_NO_SOLUTION = 0
 _FEASIBLE = 2
 
 
@@ -37,14 +36,12 @@ class Answer:
         values: Column values, shape (N,), or None without a solution.
         objective: Objective of the values, or None without them.
         bound: No solution can be below it; -inf where nothing is known.
-        duals: Row duals of a linear program solved to its optimum, shape (M,), or None.
     """
 
     status: str
     values: npt.NDArray[np.float64] | None
     objective: float | None
     bound: float
-    duals: npt.NDArray[np.float64] | None = None
 
 
 NOTHING = Answer("none", None, None, -np.inf)
@@ -56,6 +53,7 @@ class Highs:
     def __init__(self, matrix: Matrix, *, whole: bool, **options: Any) -> None:
         self._highs = highspy.Highs()
         self._whole = whole and bool(matrix.whole.any())
+        self._left_behind = False
         self.set(output_flag=False, log_to_console=False, threads=THREADS, random_seed=0, **options)
         self._highs.passModel(_lp(matrix, whole=self._whole))
         self._n_columns = matrix.n_columns
@@ -82,6 +80,10 @@ class Highs:
         """Change the bounds of columns."""
         self._highs.changeColsBounds(len(columns), columns.astype(np.int32), lower, upper)
 
+    def price_columns(self, cost: npt.NDArray[np.float64]) -> None:
+        """Change the cost of all columns, shape (N,)."""
+        self._highs.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)
+
     def add_rows(self, rows: Sequence[Row]) -> None:
         """Add rows; the last basis stays usable."""
         if not rows:
@@ -100,14 +102,15 @@ class Highs:
         Args:
             seconds: Time limit, s.
         """
-        if seconds <= 0:
+        if seconds <= 0 or self._left_behind:
             return NOTHING
         # the limit counts from the first run of this object
         self.set(time_limit=float(self._highs.getRunTime() + seconds))
         worker = threading.Thread(target=self._highs.run, daemon=True)
         worker.start()
         worker.join(seconds + OVERRUN_S)
-        if worker.is_alive():
+        self._left_behind = worker.is_alive()
+        if self._left_behind:
             return NOTHING
         return self._read()
 
@@ -123,11 +126,10 @@ class Highs:
             return Answer("none", None, None, float(bound))
         solution = self._highs.getSolution()
         values = np.array(solution.col_value)
-        duals = np.array(solution.row_dual) if done and not self._whole else None
-        return Answer("optimal" if done else "feasible", values, float(info.objective_function_value), bound, duals)
+        return Answer("optimal" if done else "feasible", values, float(info.objective_function_value), bound)
 
 
-def deadline_left(deadline: float) -> float:
+def seconds_left(deadline: float) -> float:
     """Return the seconds until a reading of the monotonic clock."""
     return deadline - time.monotonic()
 

@@ -75,10 +75,10 @@ def add_block(
     it_max, idle = limits.it_max_kw / power_kw, limits.idle_kw / power_kw
     columns = BlockColumns(
         limits=limits,
-        it=tuple(Column(f"it_{name}_{t}", float(idle[t]), float(it_max[t])) for t in slots),
-        cooling=tuple(Column(f"cooling_{name}_{t}", 0) for t in slots),
-        grid=tuple(Column(f"import_{name}_{t}", 0, float(capacity[t])) for t in slots),
-        solar=tuple(Column(f"solar_{name}_{t}", 0, float(solar[t])) for t in slots) if solar.any() else None,
+        it=tuple(prob.add_variable(f"it_{name}_{t}", float(idle[t]), float(it_max[t])) for t in slots),
+        cooling=tuple(prob.add_variable(f"cooling_{name}_{t}", 0) for t in slots),
+        grid=tuple(prob.add_variable(f"import_{name}_{t}", 0, float(capacity[t])) for t in slots),
+        solar=tuple(prob.add_variable(f"solar_{name}_{t}", 0, float(solar[t])) for t in slots) if solar.any() else None,
         battery=_battery(prob, week, name, limits.block.battery, power_kw) if limits.block.battery else None,
     )
     _it_rows(prob, columns, gangs, idle, power_kw)
@@ -105,7 +105,7 @@ def add_site(prob: pulp.LpProblem, week: Week, blocks: Sequence[BlockColumns], p
     if not week.tariff.demand_charge_per_kw_month:
         return SiteColumns(())
     month = week.grid.local_months(week.tz)
-    rises = tuple(Column(f"peak_rise_{m}", 0) for m in range(int(month[-1]) + 1))
+    rises = tuple(prob.add_variable(f"peak_rise_{m}", 0) for m in range(int(month[-1]) + 1))
     for t in range(week.grid.n_slots):
         billed = week.tariff.month_to_date_peak_kw / power_kw if month[t] == 0 else 0.0
         site = pulp.LpAffineExpression([(b.grid[t], 1.0) for b in blocks] + [(rises[month[t]], -1.0)])
@@ -157,7 +157,7 @@ def _it_rows(
 
 
 def _cooling_rows(prob: pulp.LpProblem, week: Week, columns: BlockColumns, power_kw: float) -> None:
-    """Cooling is above every segment, and where import is paid for no higher than their chord: no burning for money."""
+    """Cooling is above every segment, and where import is paid for no higher: no burning for money."""
     limits, envelope = columns.limits, columns.limits.envelope
     paid = energy_worth(week) < 0
     name = limits.block.name
@@ -168,10 +168,30 @@ def _cooling_rows(prob: pulp.LpProblem, week: Week, columns: BlockColumns, power
         for s, (slope, intercept) in enumerate(sorted(segments)):
             prob += cooling - slope * it >= intercept, f"cooling_{name}_{t}_{s}"
         if paid[t]:
-            low, high = limits.idle_kw[t], max(limits.it_max_kw[t], limits.idle_kw[t] + power_kw * POWER_MARGIN)
-            at_low, at_high = (float((envelope.slope[t] * p + envelope.intercept_kw[t]).max()) for p in (low, high))
-            slope = (at_high - at_low) / (high - low)
-            prob += cooling - slope * it <= (at_low - slope * low) / power_kw, f"chord_{name}_{t}"
+            bounds = (limits.idle_kw[t] / power_kw, limits.it_max_kw[t] / power_kw)
+            _curve_rows(prob, f"{name}_{t}", it, cooling, sorted(segments), bounds)
+
+
+def _curve_rows(
+    prob: pulp.LpProblem,
+    here: str,
+    it: Column,
+    cooling: Column,
+    segments: Sequence[tuple[float, float]],
+    bounds: tuple[float, float],
+) -> None:
+    """Hold cooling down to the curve: below its chord, and on the one segment that is chosen."""
+    at = [[slope * p + intercept for slope, intercept in segments] for p in bounds]
+    curve = [max(values) for values in at]
+    if bounds[1] > bounds[0]:
+        slope = (curve[1] - curve[0]) / (bounds[1] - bounds[0])
+        prob += cooling - slope * it <= curve[0] - slope * bounds[0], f"chord_{here}"
+    chosen = [prob.add_variable(f"segment_{here}_{s}", cat="Binary") for s in range(len(segments))]
+    prob += pulp.lpSum(chosen) == 1, f"one_segment_{here}"
+    for s, (slope, intercept) in enumerate(segments):
+        # a convex curve is farthest above one of its segments at an end
+        most = max(curve[0] - at[0][s], curve[1] - at[1][s])
+        prob += cooling - slope * it + most * chosen[s] <= intercept + most, f"on_segment_{here}_{s}"
 
 
 def _battery(prob: pulp.LpProblem, week: Week, name: str, battery: Battery, power_kw: float) -> BatteryColumns:
@@ -180,10 +200,12 @@ def _battery(prob: pulp.LpProblem, week: Week, name: str, battery: Battery, powe
     charge_max, discharge_max = battery.charge_kw / power_kw, battery.discharge_kw / power_kw
     low, high, final = (s * energy for s in (battery.min_share, battery.max_share, battery.final_share))
     columns = BatteryColumns(
-        charge=tuple(Column(f"charge_{name}_{t}", 0, charge_max) for t in slots),
-        discharge=tuple(Column(f"discharge_{name}_{t}", 0, discharge_max) for t in slots),
-        stored=tuple(Column(f"stored_{name}_{t}", max(low, final) if t == slots[-1] else low, high) for t in slots),
-        charging={t: Column(f"charging_{name}_{t}", cat="Binary") for t in slots if paid[t]},
+        charge=tuple(prob.add_variable(f"charge_{name}_{t}", 0, charge_max) for t in slots),
+        discharge=tuple(prob.add_variable(f"discharge_{name}_{t}", 0, discharge_max) for t in slots),
+        stored=tuple(
+            prob.add_variable(f"stored_{name}_{t}", max(low, final) if t == slots[-1] else low, high) for t in slots
+        ),
+        charging={t: prob.add_variable(f"charging_{name}_{t}", cat="Binary") for t in slots if paid[t]},
     )
     for t in slots:
         row = columns.stored[t] - (columns.stored[t - 1] if t else 0)

@@ -19,7 +19,7 @@ from planner.sources.options import Options, did_you_mean
 from planner.sources.rows import KINDS, add_flag, make_series, to_numbers
 from planner.sources.series import BASES, DERIVED, SIGNALS, Series
 from planner.sources.table_file import Table, read_table
-from planner.sources.units import RELATIVE_HUMIDITY, Conversion, conversion
+from planner.sources.units import RELATIVE_HUMIDITY, Conversion, conversion, known_units
 from thermal.psychro import pressure_pa, wet_bulb_c
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class CsvFile:
     tz: ZoneInfo
     step: timedelta
     columns: dict[str, Column]
-    kind: str = "actual"
+    kind: str
     licence: str = "not declared"
     time_format: str = ""
     ambiguous: str = "order"
@@ -96,7 +96,7 @@ class CsvFile:
             tz=timegrid.zone(options.text("time_zone")),
             step=timedelta(minutes=options.number("step_minutes", 1.0, _LONGEST_STEP_MINUTES)),
             columns={signal: _column(options.subject, signal, of) for signal, of in options.table("columns").items()},
-            kind=options.choice("kind", KINDS, "actual"),
+            kind=options.choice("kind", KINDS),
             licence=options.text("licence", "not declared"),
             time_format=options.text("time_format", ""),
             ambiguous=options.choice("ambiguous", AMBIGUOUS, "order"),
@@ -112,6 +112,18 @@ class CsvFile:
     def name(self) -> str:
         """Such as "csv price.csv"."""
         return f"csv {self.path.name}"
+
+    def has(self, signal: str) -> bool:
+        """Return whether the file has the signal, or what it is derived from."""
+        return signal in self.columns or (signal == "wet_bulb" and {"dry_bulb", RELATIVE_HUMIDITY} <= set(self.columns))
+
+    def lacks(self, signal: str) -> tuple[str, str]:
+        """Return what is wrong where the file has no such signal, and what mends it."""
+        units = known_units(signal)
+        fix = f'add {signal} = {{ column = "name in the header", unit = "{units[0]}" }} to columns'
+        if signal == "wet_bulb":
+            fix += f", or {RELATIVE_HUMIDITY} beside dry_bulb, from which it is derived"
+        return f"has no column for {signal}; declared are {', '.join(self.columns) or 'none'}", fix
 
     def fetch(self, signal: str, zone: str, start: datetime, end: datetime) -> Series:
         """Return the file's rows that touch [start, end), in the inside unit.
@@ -171,11 +183,8 @@ class CsvFile:
 
     def _column(self, signal: str) -> Column:
         if signal not in self.columns:
-            raise ConfigError(
-                f"{self.name} has no column for {signal}",
-                why=f"declared are {', '.join(self.columns)}",
-                fix=f"add columns.{signal} with its column and unit",
-            )
+            what, fix = self.lacks(signal)
+            raise ConfigError(f"{self.name} {what}", fix=fix)
         return self.columns[signal]
 
     def _values(self, column: Column, kept: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:

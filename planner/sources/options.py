@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from planner.errors import ConfigError
+from planner.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return 'did you mean "x"? ' for the nearest known word, or "" where none is near."""
-    near = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
-    return f'did you mean "{near[0]}"? ' if near else ""
+    near = nearest(word, known)
+    return "" if near is None else f'did you mean "{near}"? '
 
 
 class Options:
@@ -81,10 +81,10 @@ class Options:
         value = self._given.get(key, default)
         if value is None:
             # A misspelt key is both unknown and missing: the message must point at the word that was written.
-            stray = difflib.get_close_matches(key, [k for k in self._given if k not in self._known], n=1, cutoff=0.7)
+            stray = nearest(key, [k for k in self._given if k not in self._known])
             raise ConfigError(
                 f"{self.subject} needs the option {key!r}",
-                why=f"it has {stray[0]!r} instead" if stray else "",
+                why="" if stray is None else f"it has {stray!r} instead",
                 fix=f"add {key}; it is declared, never guessed",
             )
         return value

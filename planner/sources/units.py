@@ -37,6 +37,8 @@ _TEMPERATURES = {
 _CONVERSIONS = {
     "carbon": {
         "gCO2e/kWh": Conversion(1.0),
+        "gCO2eq/kWh": Conversion(1.0),
+        "gCO2/kWh": Conversion(1.0),
         "g/kWh": Conversion(1.0),
         "kg/MWh": Conversion(1.0),
         "kg/kWh": Conversion(1000.0),
@@ -55,6 +57,11 @@ _CONVERSIONS = {
     RELATIVE_HUMIDITY: {"%": Conversion(1.0), "fraction": Conversion(100.0)},
 }
 _PRICE = re.compile(r"([A-Z]{3})/(kWh|MWh)")
+
+
+def known_units(signal: str) -> tuple[str, ...]:
+    """Return the units that a signal may be declared in, the usual one first; for a price, with a currency in place."""
+    return ("EUR/MWh", "EUR/kWh") if signal == "price" else tuple(_CONVERSIONS[signal])
 
 
 def conversion(signal: str, unit: str) -> Conversion:

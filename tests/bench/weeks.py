@@ -103,7 +103,7 @@ def site_text(zone: str, monday: date, traces: Path, gap: float, limit_s: float)
     tz, currency, latitude, longitude = ZONES[zone]
     csv = (
         f'provider = "csv"\npath = "{traces}"\ntime_column = "utc_start"\nstamp = "start"\ntime_zone = "UTC"\n'
-        "step_minutes = 60"
+        'step_minutes = 60\nkind = "actual"'
     )
     energy = f"energy_per_kwh = {FLAT_PRICE_PER_KWH}" if zone == "GB" else ""
     text = SITE.format(

@@ -73,6 +73,32 @@ def test_nothing_is_wider_than_the_screen(opened):
     assert wide == []
 
 
+def test_a_phone_shows_every_table_without_pushing_sideways(browser, address):
+    page = browser.new_page(viewport=PHONE)
+    page.goto(address)
+    page.wait_for_function(DRAWN)
+    pushed = page.evaluate(
+        "() => [...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth)"
+        ".map((e) => e.ariaLabel)"
+    )
+    assert pushed == []
+    unlabelled = page.evaluate("() => document.querySelectorAll('.stacks tr:not(.why) td:not([data-label])').length")
+    assert unlabelled == 0
+    # A card holds its labels and values and no blank: it is hardly higher than what stands in it.
+    blank_px = page.evaluate(
+        """() => Math.max(...[...document.querySelectorAll('.stacks tbody tr')].map((row) => {
+          const cells = [...row.children].map((cell) => cell.getBoundingClientRect());
+          const [top, bottom] = [Math.min(...cells.map((c) => c.top)), Math.max(...cells.map((c) => c.bottom))];
+          const inside = [...row.children].flatMap((cell) => [...cell.children, cell])
+            .map((e) => { const range = document.createRange(); range.selectNodeContents(e); return range; })
+            .map((range) => range.getBoundingClientRect().bottom);
+          return bottom - Math.max(top, ...inside);
+        }))"""
+    )
+    page.close()
+    assert blank_px < 12
+
+
 def test_every_figure_shows_something(opened):
     page, _, _ = opened
     for chart in page.locator(".chart").all():

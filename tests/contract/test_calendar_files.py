@@ -141,6 +141,14 @@ def test_the_newer_calendar_is_in_force_and_the_older_stays(tmp_path):
     assert read_current(tmp_path / "first", "a").calendar_id == "first"
 
 
+def test_a_calendar_that_is_not_to_be_followed_stands_beside_the_one_in_force(tmp_path):
+    for calendar_id, in_force in (("first", True), ("second", False)):
+        header, runs = two_hours("a", calendar_id=calendar_id)
+        write_calendar(tmp_path, header, runs, in_force=in_force)
+    assert current_folder(tmp_path) == tmp_path / "first"
+    assert read_current(tmp_path / "second", "a").calendar_id == "second"
+
+
 def test_window_at_is_left_closed():
     (run,) = two_hours("a")[1]
     assert run.window_at(START) is run.windows[0]

@@ -9,14 +9,17 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
-from planner import cli as module
 from planner.cli import cli, run
 from planner.errors import ConfigError, DataUnavailable, ExportError, Infeasible, NotPermitted
+from planner.evaluate import Violation
+from planner.schedule import Plan, Schedule
 from tests.e2e.test_cli_plan import MINI, ROOT, gridpace
+from tests.outcomes import sample_outcome
 
 
 def test_help_loads_nothing_heavy():
@@ -47,18 +50,47 @@ def test_each_error_has_its_exit_code_and_is_told_whole(monkeypatch, capsys, kin
     def fail(*_, **__):
         raise kind("it failed", "because", "do this")
 
-    monkeypatch.setattr(module, "_gather", fail)
+    monkeypatch.setattr("planner.inputs.read_week", fail)
     assert run(["plan", "site.toml"]) == code
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err.splitlines()[-3:] == ["error: it failed", "why: because", "fix: do this"]
 
 
+def test_a_plan_that_breaks_a_promise_is_written_and_leaves_with_3(monkeypatch, capsys, tmp_path):
+    outcome = sample_outcome(kept=True)
+    broken = Violation("capacity", "hall-a", None, 701.0, 700.0, "kW", "block hall-a takes 701 kW of 700 kW")
+    plan = Plan(Schedule((), ()), "optimal", 100.0, 99.2, 0.008, (), (), 0.5, 3.25, ())
+    (tmp_path / "site.toml").write_text(MINI, encoding="utf-8")
+    arguments = ["plan", str(tmp_path / "site.toml"), "--out", str(tmp_path / "out"), "--offline"]
+    for violations, code in (((), 0), ((broken,), 3)):
+        judged = replace(outcome, evaluation=replace(outcome.evaluation, violations=violations))
+        monkeypatch.setattr("planner.pipeline.plan_week", lambda *_, judged=judged: (judged, plan))
+        assert run(arguments) == code
+        told = capsys.readouterr()
+        assert ("broken: block hall-a takes 701 kW of 700 kW" in told.err) == bool(code)
+        assert len(told.out.splitlines()) == 5
+    assert (tmp_path / "out" / "report.html").is_file()
+    assert (tmp_path / "out" / "calendars" / "current").is_file()
+
+
+def test_a_plan_that_breaks_a_promise_is_not_put_in_force(monkeypatch, capsys, tmp_path):
+    outcome = sample_outcome(kept=True)
+    broken = Violation("capacity", "hall-a", None, 701.0, 700.0, "kW", "block hall-a takes 701 kW of 700 kW")
+    judged = replace(outcome, evaluation=replace(outcome.evaluation, violations=(broken,)))
+    plan = Plan(Schedule((), ()), "optimal", 100.0, 99.2, 0.008, (), (), 0.5, 3.25, ())
+    monkeypatch.setattr("planner.pipeline.plan_week", lambda *_: (judged, plan))
+    (tmp_path / "site.toml").write_text(MINI, encoding="utf-8")
+    assert run(["plan", str(tmp_path / "site.toml"), "--out", str(tmp_path / "out"), "--offline"]) == 3
+    assert "the calendar in force stays as it was" in capsys.readouterr().err
+    assert [p.name for p in (tmp_path / "out" / "calendars").iterdir()] == [outcome.calendar.calendar_id]
+
+
 def test_what_clashes_is_named(monkeypatch, capsys):
     def fail(*_, **__):
         raise Infeasible("no plan", conflicts=("block hall, slot 3", "battery"))
 
-    monkeypatch.setattr(module, "_gather", fail)
+    monkeypatch.setattr("planner.inputs.read_week", fail)
     assert run(["plan", "site.toml"]) == 3
     assert capsys.readouterr().err.splitlines()[-2:] == ["clashes: block hall, slot 3", "clashes: battery"]
 
@@ -67,7 +99,7 @@ def test_with_json_an_error_is_an_object_too(monkeypatch, capsys):
     def fail(*_, **__):
         raise Infeasible("no plan", "too little", "add power", ("block hall, slot 3",))
 
-    monkeypatch.setattr(module, "_gather", fail)
+    monkeypatch.setattr("planner.inputs.read_week", fail)
     assert run(["plan", "site.toml", "--json"]) == 3
     assert json.loads(capsys.readouterr().out)["error"] == {
         "kind": "Infeasible",
@@ -79,11 +111,21 @@ def test_with_json_an_error_is_an_object_too(monkeypatch, capsys):
     }
 
 
+def test_with_json_an_unknown_fault_is_an_object_too(monkeypatch, capsys):
+    def fail(*_, **__):
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr("planner.inputs.read_week", fail)
+    assert run(["plan", "site.toml", "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)["error"]
+    assert (told["kind"], told["what"], told["exit_code"]) == ("ZeroDivisionError", "internal: by nothing", 1)
+
+
 def test_an_unknown_fault_is_one_line_and_debug_shows_where(monkeypatch, capsys):
     def fail(*_, **__):
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setattr(module, "_gather", fail)
+    monkeypatch.setattr("planner.inputs.read_week", fail)
     assert run(["plan", "site.toml"]) == 1
     (line,) = [text for text in capsys.readouterr().err.splitlines() if text]
     assert line.startswith("error: internal: ZeroDivisionError: by nothing")
@@ -95,17 +137,17 @@ def test_an_interrupt_leaves_with_130(monkeypatch, capsys):
     def fail(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "_gather", fail)
+    monkeypatch.setattr("planner.inputs.read_week", fail)
     assert run(["plan", "site.toml"]) == 130
     assert "Traceback" not in capsys.readouterr().err
 
 
 def test_a_real_interrupt_leaves_with_130_and_no_traceback(tmp_path):
     code = (
-        "import planner.cli as c, time, sys\n"
+        "import planner.cli as c, planner.inputs as i, time, sys\n"
         "def wait(*a, **k):\n"
         "    print('waiting', flush=True, file=sys.stderr); time.sleep(60)\n"
-        "c._gather = wait\n"
+        "i.read_week = wait\n"
         "c.main(['plan', 'site.toml'])\n"
     )
     started = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, text=True)
@@ -130,6 +172,7 @@ def test_a_reader_that_leaves_is_no_fault():
         (["plan"], "Missing argument"),
         (["plan", "nowhere.toml"], "nowhere.toml does not exist"),
         (["plan", "nowhere.toml", "--issued-at", "2024-05-12"], "is no instant"),
+        (["plan", "nowhere.toml", "--issued-at", "9999-12-31T23:59:59-12:00"], "is no instant"),
         (["plna"], "No such command"),
         (["check", "nowhere", "--site", "nowhere.toml"], "nowhere"),
         (["export", "csv", "nowhere"], "nowhere"),

@@ -117,6 +117,7 @@ def test_everything_published_is_there_and_nothing_else(planned, out):
     told = json.loads(planned[1].stdout)
     assert {path.name for path in out.iterdir()} == {
         "calendars", "report.html", "calendar.ics", "plan.csv", "blocks.csv", "plan.json", "ledger.sqlite",
+        "series",
     }  # fmt: skip
     assert (out / "calendars" / "current").read_text().strip() == told["calendar_id"]
     assert all((planned[0] / path).exists() for path in told["files"].values())
@@ -208,3 +209,45 @@ def test_telemetry_is_laid_beside_the_plan(planned, out, tmp_path):
     assert "1 new records, 0 known" in done.stderr
     assert "Planned, and what happened" in (copy / "report.html").read_text(encoding="utf-8")
     assert "0 new records, 1 known" in gridpace(*arguments, cwd=planned[0]).stderr
+
+
+def test_the_replay_on_actual_series_is_laid_beside_the_plan(planned, out, tmp_path):
+    same = gridpace("check", out, "--site", "my site.toml", "--actual", "--offline", cwd=planned[0])
+    assert same.returncode == 0, same.stderr
+    assert [line.split()[0] for line in same.stdout.splitlines()[1:]] == ["carbon", "cost", "energy", "peak"]
+    assert same.stdout.count("(the same)") == 4
+    assert "made on these same series" in same.stderr
+
+    with (ROOT / "data" / "demo" / "demo-central.csv").open(encoding="utf-8") as stream:
+        rows = list(csv.DictReader(line for line in stream if not line.startswith("#")))
+    measured = tmp_path / "measured.csv"
+    measured.write_text(
+        "t,g\n" + "".join(f"{row['t_start']},{2 * float(row['ci_direct_g_per_kwh'])}\n" for row in rows), "utf-8"
+    )
+    table = (
+        '[sources.carbon]\nprovider = "csv"\npath = "measured.csv"\ntime_column = "t"\nstamp = "start"\n'
+        'time_zone = "UTC"\nstep_minutes = 60\nkind = "KIND"\n'
+        'columns = { carbon = { column = "g", unit = "g/kWh", basis = "direct" } }\n'
+    )
+    after = tmp_path / "after.toml"
+    asked = ("check", out, "--site", after, "--actual", "--offline", "--json")
+    after.write_text(MINI.replace('[sources.carbon]\nprovider = "demo"\n', table.replace("KIND", "actual")), "utf-8")
+    done = gridpace(*asked, cwd=planned[0])
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    # The plan is judged by what it knew; what came was twice as dirty.
+    assert told["planned"]["carbon_kg"] == pytest.approx(json.loads(planned[1].stdout)["carbon_kg"])
+    assert told["actual"]["carbon_kg"] == pytest.approx(2 * told["planned"]["carbon_kg"], rel=1e-9)
+    assert told["actual"]["energy_kwh"] == told["planned"]["energy_kwh"]
+    copy = tmp_path / "copy"
+    shutil.copytree(out, copy)
+    shown = gridpace("report", copy, "--site", after, "--actual", "--offline", cwd=planned[0])
+    assert shown.returncode == 0, shown.stderr
+    assert "The plan on the series as they were" in (copy / "report.html").read_text(encoding="utf-8")
+
+    after.write_text(after.read_text(encoding="utf-8").replace('"actual"', '"forecast"'), "utf-8")
+    refused = gridpace(*asked, cwd=planned[0])
+    assert refused.returncode == 4
+    error = json.loads(refused.stdout)["error"]
+    assert "168 rows are forecasts" in error["what"]
+    assert 'kind = "actual"' in error["fix"]

@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 ELSEWHERE = {
     "make plan": "tests/packaging/test_fresh_clone.py",
     "make test": ".ci/run",
@@ -43,6 +44,13 @@ def test_shell_blocks_are_written_so_that_they_are_run():
 def test_what_is_run_elsewhere_is_run_there():
     for command, place in ELSEWHERE.items():
         assert command.removeprefix("make ") in (ROOT / place).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target.split("#")[0]).exists(), f"{page.name}: {target}"
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=lambda p: str(p.relative_to(ROOT)))

@@ -9,6 +9,7 @@ import pytest
 
 from planner import pipeline
 from planner.errors import ExportError
+from planner.evaluate import carbon_per_it_kwh
 from planner.folders import CALENDARS
 from planner.schedule import Plan, Schedule
 from tests.outcomes import sample_outcome
@@ -32,7 +33,8 @@ def everything(folder):
 
 def test_what_is_written_is_what_the_summary_names(outcomes, tmp_path):
     told = pipeline.write_outcome(tmp_path, outcomes[0], PLAN)
-    assert sorted(str(path) for path in tmp_path.iterdir() if path.name != CALENDARS) == sorted(
+    calendars = tmp_path / CALENDARS
+    assert sorted(str(p) for p in tmp_path.rglob("*") if p.is_file() and calendars not in p.parents) == sorted(
         path for name, path in told["files"].items() if name != "calendar"
     )
 
@@ -64,8 +66,26 @@ def test_a_ledger_that_cannot_be_written_leaves_nothing_new(outcomes, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["ledger.sqlite"]
 
 
+@pytest.mark.parametrize("full_at", ["calendar.json", "current"])
+def test_a_disk_that_fills_at_the_very_first_plan_leaves_nothing_in_force(outcomes, tmp_path, monkeypatch, full_at):
+    real = hooks_publish._write_file
+
+    def full(path, content):
+        if full_at in path.name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(path, content)
+
+    monkeypatch.setattr(hooks_publish, "_write_file", full)
+    with pytest.raises(ExportError, match="could not be published"):
+        pipeline.write_outcome(tmp_path / "out", outcomes[0], PLAN)
+    # A calendar's folder that is whole before the pointer is written stays: it is valid and not in force.
+    whole = [outcomes[0].calendar.calendar_id] if full_at == "current" else []
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {CALENDARS, "ledger.sqlite"}
+    assert [path.name for path in (tmp_path / "out" / CALENDARS).iterdir()] == whole
+
+
 def test_the_carbon_rate_gives_the_site_total_back(outcomes):
     week, found = outcomes[0].week, outcomes[0].evaluation
-    rate = pipeline.site_carbon_rate(week, found)
+    rate = carbon_per_it_kwh(week, week.signals, found.blocks)
     it_kwh = sum(block.it_kw for block in found.blocks) * week.grid.slot_h
     assert sum(kg * kwh for kg, kwh in zip(rate, it_kwh, strict=True)) == pytest.approx(found.carbon_kg)

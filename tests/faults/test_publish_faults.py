@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,3 +125,19 @@ def test_published_folders_can_be_read_by_other_users(tmp_path):
         os.umask(earlier)
     assert {oct(p.stat().st_mode & 0o777) for p in (home, home / "runs")} == {"0o755"}
     assert oct((home / "calendar.json").stat().st_mode & 0o777) == "0o644"
+
+
+def test_what_a_killed_publisher_left_is_swept_once_it_is_old_and_nothing_else_is(tmp_path):
+    _publish(tmp_path, "old")
+    folder, pointer = tmp_path / ".new.0123456789abcdef", tmp_path / ".current.0123456789abcdef"
+    young, theirs = tmp_path / ".new.fedcba9876543210", tmp_path / ".notes"
+    (folder / "runs").mkdir(parents=True)
+    (folder / "calendar.json").write_text("half")
+    young.mkdir()
+    pointer.write_text("ne")
+    theirs.write_text("ours")
+    an_hour_ago = time.time() - 4000.0
+    for path in (folder, pointer, theirs):
+        os.utime(path, (an_hour_ago, an_hour_ago))
+    _publish(tmp_path, "newer")
+    assert sorted(p.name for p in tmp_path.iterdir()) == [young.name, theirs.name, "current", "newer", "old"]

@@ -71,6 +71,13 @@ def test_the_hooks_wheel_holds_the_hooks_alone(hooks_wheel):
     assert {name for name in top if not name.endswith(".dist-info")} == {"trainer_hooks"}
 
 
+def test_both_wheels_carry_the_licence(main_wheel, hooks_wheel, root):
+    for wheel in (main_wheel, hooks_wheel):
+        (licence,) = [name for name in names(wheel) if name.endswith(".dist-info/licenses/LICENSE")]
+        with zipfile.ZipFile(wheel) as archive:
+            assert archive.read(licence) == (root / "LICENSE").read_bytes()
+
+
 def test_both_wheels_carry_the_same_hooks(main_wheel, hooks_wheel):
     with zipfile.ZipFile(main_wheel) as main, zipfile.ZipFile(hooks_wheel) as hooks:
         ours = {n: hooks.read(n) for n in hooks.namelist() if n.startswith("trainer_hooks/")}

@@ -284,3 +284,11 @@ def test_no_savings_are_stated_for_no_work():
     week = tiny_week()
     nothing = judged(week, asap(week, {"r1": 0.0}).schedule)
     assert compare(nothing, nothing) == (None, "the plan makes no tokens")
+
+
+def test_no_savings_are_stated_where_the_plan_draws_on_the_store():
+    week = tiny_week()
+    plan = judged(week, asap(week, work(week)).schedule)
+    savings, reason = compare(replace(plan, battery_change_kwh=-12.0), plan)
+    assert (savings, reason) == (None, "the plan leaves 12 kWh less in the batteries")
+    assert compare(replace(plan, battery_change_kwh=12.0), plan)[1] == ""

@@ -161,6 +161,7 @@ time_column = "t"
 stamp = "start"
 time_zone = "UTC"
 step_minutes = 60
+kind = "actual"
 columns = { price = { column = "p", unit = "EUR/MWh" } }
 """
 

@@ -148,6 +148,7 @@ def test_reported_telemetry_stands_beside_the_plan(outcome):
     words = Page(report_html(with_accounts)).words
     assert "Planned, and what happened" in words
     assert "2.00 B / 1.90 B" in words
+    assert "100 kWh / 98.0 kWh \u00b1 2.00 kWh" in words
     assert "97.0 %" in words
 
 

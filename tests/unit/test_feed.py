@@ -48,5 +48,6 @@ def test_the_run_must_be_named_and_be_the_right_one(tmp_path):
         CalendarFeed(tmp_path, "").poll()
     with pytest.raises(CalendarError, match="'b', not 'a'"):
         CalendarFeed(home / run_file("b"), "a").poll()
-    with pytest.raises(CalendarError, match=r"c\.json"):
+    with pytest.raises(CalendarError, match="it has no run 'c'; its runs are a, b") as told:
         CalendarFeed(tmp_path, "c").poll()
+    assert "Set GRIDPACE_RUN to one of them." in str(told.value)

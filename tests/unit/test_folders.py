@@ -32,6 +32,19 @@ def test_no_site_leaves_its_folder(site):
     assert name not in {".", ".."}
 
 
+@pytest.mark.parametrize("site", ["日" * 120, "/" * 120, "é" * 101])
+def test_a_long_name_still_fits_a_file_system_and_stays_its_own(site, tmp_path):
+    names = [folder_name(site), folder_name(site + "x"), folder_name(site[:-1] + "y")]
+    assert len(set(names)) == 3
+    for name in names:
+        (tmp_path / name).mkdir()
+        assert len(name.encode()) <= 200
+
+
+def test_a_name_that_fits_is_not_cut():
+    assert folder_name("n" * 200) == "n" * 200
+
+
 @pytest.fixture
 def out(tmp_path):
     write_calendar(tmp_path / "calendars", header(), [run("r1", (on(0, 4), off(4, 24)))])

@@ -132,12 +132,34 @@ def test_a_flat_price_needs_no_source_and_says_where_it_comes_from():
     assert week.provenance[1].unit == "CHF/kWh"
 
 
+NO_ARRAY = ("[block.solar] # leave out what you do not have\npeak_kw = 40\n", "")
+NO_SUN = (', ghi = { column = "ghi", unit = "W/m2" }', "")
+
+
+def test_sunshine_is_asked_for_only_where_an_array_uses_it(tmp_path):
+    start = datetime(2024, 4, 10, tzinfo=UTC)
+    week = gather(csv_site(tmp_path, start, 24 * 45, NO_ARRAY, NO_SUN), now=NOW)
+    assert set(week.signals.ghi_w_per_m2) == {0.0}
+    assert "ghi_w_per_m2" not in {entry.signal for entry in week.provenance}
+    with pytest.raises(ConfigError, match="has no column for ghi") as refused:
+        csv_site(tmp_path, start, 24 * 45, NO_SUN)
+    assert "has no column for ghi; declared are dry_bulb, wet_bulb" in str(refused.value)
+    assert 'add ghi = { column = "name in the header", unit = "W/m2" } to columns' in str(refused.value)
+
+
+def test_series_kept_without_sunshine_are_not_those_of_a_site_with_an_array():
+    gathered = gather_signals(site_of(NO_ARRAY), grid_of(site_of(), "2024-W20"), now=NOW)
+    assert gather(site_of(NO_ARRAY), now=NOW, kept=gathered).provenance == gathered.provenance
+    assert gather(site_of(), now=NOW, kept=gathered).signals.ghi_w_per_m2.max() > 0.0
+
+
 def test_what_lies_past_the_end_of_a_source_is_filled_by_a_profile_and_labelled():
     week = gather(site_of(*_moved_to_june()), now=NOW, week="2024-W23")
     flags = dict(week.provenance[0].flags)
     assert flags["profile"] == 168 - 26  # the demo ends on Tuesday 4 June 00:00 UTC, 26 h after Monday 00:00 in Berlin
-    (label,) = [text for text in week.labels if "28-day hourly median" in text and "carbon" in text]
-    assert label.startswith("Filled by profile: 142 of 168 slots of carbon")
+    (label,) = [text for text in week.labels if "28-day hourly median" in text]
+    told = "Filled by profile: 142 of 168 slots of carbon, price, dry bulb, wet bulb, sunshine are the 28-day hourly"
+    assert label.startswith(told)
     assert "from 2024-06-04T00:00:00Z on" in label
 
 
@@ -200,13 +222,21 @@ def test_actual_signals_of_a_week_that_is_measured(tmp_path):
 def test_forecasts_are_no_actual_signals(tmp_path):
     site = csv_site(tmp_path, datetime(2024, 4, 10, tzinfo=UTC), 24 * 45, kind="forecast")
     with pytest.raises(DataUnavailable, match=r"168 rows are forecasts and 0 of 168 slots are a profile"):
-        actual_signals(site, grid_of(site, "2024-W20"), now=NOW)
+        actual_signals(site, grid_of(site, "2024-W20"), now=NOW + timedelta(days=20))
 
 
 def test_a_profile_is_no_actual_signal():
     site = site_of()
     with pytest.raises(DataUnavailable, match=r"142 of 168 slots are a profile"):
-        actual_signals(site, grid_of(site, "2024-W23"), now=NOW)
+        actual_signals(site, grid_of(site, "2024-W23"), now=NOW + timedelta(days=60))
+
+
+def test_nothing_is_actual_before_the_week_is_over(tmp_path):
+    site = csv_site(tmp_path, datetime(2024, 4, 10, tzinfo=UTC), 24 * 45)
+    grid = grid_of(site, "2024-W20")
+    with pytest.raises(DataUnavailable, match=r"not over before 2024-05-19T22:00:00Z"):
+        actual_signals(site, grid, now=grid.end - timedelta(seconds=1))
+    assert actual_signals(site, grid, now=grid.end).signals.ci_basis == "direct"
 
 
 # --- blocks ------------------------------------------------------------------------------------------------------

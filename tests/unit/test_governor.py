@@ -524,6 +524,39 @@ def test_a_wall_clock_set_back_gives_no_negative_time(twin, tmp_path):
     assert [record.adherence for record in records] == [1.0, None, 1.0]
 
 
+@pytest.mark.parametrize("off_s", [-86_400.0, 86_400.0, -400 * 365.25 * 86_400, 7_000 * 365.25 * 86_400])
+def test_a_wall_clock_that_was_wrong_for_a_while_is_followed_again_within_a_record(twin, off_s):
+    wrong_s, monotonic_s = [0.0], [0.0]
+    clock = ManualClock().clock
+    clock = replace(clock, wall=lambda: second(monotonic_s[0] + wrong_s[0]), monotonic=lambda: monotonic_s[0])
+    windows = window(0, 1000, "run", limit_w=300.0), window(1000, 2000, "run", limit_w=250.0)
+    governor = Governor(run_calendar(*windows), gpus=[twin], clock=clock)
+    seen_w = {}
+    for now in range(10, 1200, 10):
+        monotonic_s[0] = float(now)
+        wrong_s[0] = off_s if 100 <= now < 200 else 0.0
+        governor.step(tokens=TOKENS)
+        seen_w[now] = twin.power_limit_w()
+    governor.close()
+    assert [seen_w[now] for now in (90, 190, 260, 1000, 1190)] == [300.0, 400.0, 300.0, 250.0, 250.0]
+
+
+def test_records_go_on_after_a_wall_clock_that_was_fast_for_a_while(twin, tmp_path):
+    wrong_s, monotonic_s = [0.0], [0.0]
+    clock = ManualClock().clock
+    clock = replace(clock, wall=lambda: second(monotonic_s[0] + wrong_s[0]), monotonic=lambda: monotonic_s[0])
+    writer = TelemetryWriter(tmp_path, "a", "w")
+    governor = Governor(run_calendar(window(0, 100_000, "run")), gpus=[twin], clock=clock, telemetry=writer)
+    for now in range(10, 1000, 10):
+        monotonic_s[0] = float(now)
+        wrong_s[0] = 50_000.0 if 100 <= now < 200 else 0.0
+        governor.step(tokens=TOKENS)
+    records = list(read_records(tmp_path))
+    governor.close()
+    assert sum(record.tokens for record in records) >= 90 * TOKENS
+    assert [record.t_start for record in records[-3:-1]] == [record.t_end for record in records[-4:-2]]
+
+
 def test_wrong_tokens_never_reach_training(govern, clock):
     governor = govern(window(0, 1000, "run"))
     for tokens in ("many", None, -5, float("nan"), 7):
@@ -572,6 +605,15 @@ def test_the_report_reads_well(govern, clock):
     assert lines["efficiency"] == "0.25 +- 0 tokens/J"
     assert lines["adherence"] == "100.0% of the time as planned; the gang was to train 50,000 tokens"
     assert lines["states"] == "run 500.0 s"
+
+
+def test_a_calendar_that_has_ended_is_not_said_to_be_none(govern, clock):
+    clock.now_s += 5000.0
+    governor = govern(window(0, 1000, "run", tokens=100_000))
+    Training(governor, clock).run(50)
+    lines = dict(line.split(maxsplit=1) for line in str(governor.report()).splitlines())
+    assert lines["run"] == "llm-8b, calendar c0ffee"
+    assert lines["adherence"] == "no time of this lies within the calendar"
 
 
 # --- from_env ----------------------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Barrier
 
 import pytest
 
@@ -50,6 +52,27 @@ def write(path, *records: Record):
 
 def planned(ledger: Ledger):
     return ledger.record_plan(header(), [run("r1", (on(0, 4), off(4, 10), on(10, 14), off(14, 24)))], RATE)
+
+
+@pytest.mark.parametrize("folder", ["%2E.%2F..", "a?b=c", "a#b", "50 %", "a:b@c"])
+def test_the_ledger_stands_where_it_was_asked_for_whatever_the_folder_is_called(tmp_path, folder):
+    path = tmp_path / folder / "ledger.sqlite"
+    with Ledger(path) as opened:
+        assert planned(opened) is True
+    assert [found for found in tmp_path.rglob("*") if found.is_file()] == [path]
+
+
+def test_several_that_make_the_ledger_and_enter_the_same_plan_at_once_all_succeed(tmp_path):
+    barrier = Barrier(6)
+
+    def enter(path) -> bool:
+        barrier.wait()
+        with Ledger(path) as opened:
+            return planned(opened)
+
+    with ThreadPoolExecutor(6) as several:
+        for i in range(5):
+            assert sorted(several.map(enter, [tmp_path / f"{i}.sqlite"] * 6)) == [False] * 5 + [True]
 
 
 def test_a_plan_is_entered_once(ledger):

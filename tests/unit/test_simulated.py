@@ -101,6 +101,14 @@ def test_a_denied_limit_is_told_and_nothing_is_restored(time_s):
     assert limits.enforced_w() == 400.0
 
 
+def test_gpus_that_answer_alike_are_told_in_one_sentence(time_s):
+    twins = [SimulatedGpu(monotonic=lambda: time_s[0], uuid=f"GPU-{i}", may_set=i != 5) for i in range(32)]
+    assert LimitSet(twins).set(700.0) == (
+        "power limit of 31 GPUs, GPU-0 to GPU-31: 700 W asked, clamped; 400 W is in force.",
+        "power limit of GPU-5: 700 W asked, denied; 400 W is in force.",
+    )
+
+
 def test_a_set_gives_the_lowest_limit_in_force(time_s):
     twins = [SimulatedGpu(monotonic=lambda: time_s[0], uuid=f"GPU-{i}") for i in range(2)]
     limits = LimitSet(twins)

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from planner.config import model
+from planner.config import model, site_from_text, starter_site
 from planner.config.faults import FaultList
 from planner.config.runs_csv import read_runs
 from planner.config.sentences import unit_of
+from planner.gather import gather
+from planner.sources.csv_file import STAMPS, CsvFile
+from planner.sources.local_time import AMBIGUOUS
+from planner.sources.rows import KINDS
+from planner.sources.series import SIGNALS
+from planner.sources.units import RELATIVE_HUMIDITY, known_units
+from thermal.plant import settings
+
+HALVES = (timedelta(0), timedelta(minutes=30))
 
 HEADERS = {
     model.SiteTable: "[site]",
@@ -47,6 +60,14 @@ def test_the_page_has_every_key_of_every_table(root, table):
     assert key_table(table) in (root / "docs" / "site-file.md").read_text(encoding="utf-8")
 
 
+def test_every_name_on_the_page_is_one_that_a_site_file_knows(root):
+    page = (root / "docs" / "site-file.md").read_text(encoding="utf-8")
+    known = {key for table in (*HEADERS, model.SiteFile) for key in table.model_fields}
+    known |= {*settings("dry_cooler"), *CsvFile.__dataclass_fields__, "step_minutes", "time_zone"}
+    known |= {*SIGNALS, RELATIVE_HUMIDITY}
+    assert set(re.findall(r"`([a-z]+(?:_[a-z0-9]+)+)`", page)) - known == set()
+
+
 def test_every_table_is_on_the_page():
     every = {m for m in vars(model).values() if isinstance(m, type) and issubclass(m, model.Table)}
     assert every - set(HEADERS) == {model.Table, model.SiteFile, model.SourcesTable}
@@ -67,3 +88,35 @@ def test_the_rows_on_the_page_are_sound(root):
     assert faults.found == []
     assert [stage.name for stage in run.table.stages] == ["pretrain", "align"]
     assert run.table.tokens_per_gpu_s == {"H100-SXM": 8400, "H200-SXM": 8820}
+
+
+def test_the_page_has_every_unit_and_every_key_of_a_file_of_ones_own(root):
+    page = (root / "docs" / "site-file.md").read_text(encoding="utf-8")
+    own = page.split("### Files of your own")[1].split("## Power blocks")[0]
+    for signal in ("carbon", "dry_bulb", "wet_bulb", "relative_humidity", "ghi"):
+        assert ", ".join(f"`{unit}`" for unit in known_units(signal)) in own
+    keys = {field.name for field in fields(CsvFile)} - {"tz", "step"} | {"time_zone", "step_minutes"}
+    assert [key for key in keys if f"| `{key}` |" not in own] == []
+    assert all(f'"{choice}"' in own for choice in (*STAMPS, *KINDS, *AMBIGUOUS))
+
+
+def test_the_example_of_files_of_ones_own_is_sound(root, tmp_path):
+    page = (root / "docs" / "site-file.md").read_text(encoding="utf-8")
+    example = page.split("### Files of your own")[1].split("```toml\n")[1].split("```")[0]
+    hours = [datetime(2024, 5, 1, tzinfo=UTC) + timedelta(hours=i) for i in range(24 * 21)]
+    (tmp_path / "carbon.csv").write_text(
+        "time,intensity\n" + "".join(f"{t + half:%Y-%m-%dT%H:%M},200\n" for t in hours for half in HALVES), "utf-8"
+    )
+    (tmp_path / "weather.csv").write_text(
+        "time,temp,rh\n" + "".join(f"{t:%Y-%m-%dT%H:%M},12,70\n" for t in hours), "utf-8"
+    )
+    text = starter_site()
+    for table in ("[tariff]\n", "[block.solar] # leave out what you do not have\npeak_kw = 40\n"):
+        assert table in text
+        text = text.replace(table, "")
+    first, rest = example.split("\n\n", 1)
+    text = text.replace("# energy_per_kwh = 0.11", f"{first}\n#").replace("# Without [sources]", f"{rest}\n# Without")
+    week = gather(site_from_text(text, tmp_path / "site.toml"), now=hours[-1])
+    assert set(week.signals.ci_gco2_per_kwh) == {200.0}
+    assert set(week.signals.price_per_kwh) == {0.14}
+    assert (week.signals.wet_bulb_c < week.signals.dry_bulb_c).all()

@@ -22,6 +22,7 @@ def source(path, **changes):
         "stamp": "start",
         "time_zone": "UTC",
         "step_minutes": 60,
+        "kind": "actual",
         "columns": PRICE,
     }
     options = {k: v for k, v in {**given, **changes}.items() if v is not None}
@@ -59,6 +60,7 @@ def test_units_are_converted_as_declared(tmp_path):
         ("dry_bulb", "degF", 50, 10.0),
         ("wet_bulb", "K", 273.15, 0.0),
         ("ghi", "kW/m2", 0.8, 800.0),
+        ("carbon", "gCO2eq/kWh", 150.0, 150.0),
         ("wind_speed_100m", "km/h", 36, 10.0),
         ("price", "GBP/kWh", 0.2, 0.2),
     ],

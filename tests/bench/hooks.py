@@ -1,13 +1,15 @@
-"""What the hooks cost: `python tests/bench/bench_hooks.py` prints a table."""
+"""What the hooks cost: a step, reading one run among ten thousand, publishing them."""
 
 from __future__ import annotations
 
 import statistics
+import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from tests.bench.machine import describe, table
 from trainer_hooks import Governor
 from trainer_hooks.calendar import Calendar, RunCalendar, Window, read_calendar, read_current, write_calendar
 from trainer_hooks.feed import CalendarFeed
@@ -20,8 +22,10 @@ N_STEPS = 200_000
 N_READS = 200
 
 
-def main() -> None:
-    """Measure and print."""
+def main(arguments: list[str]) -> None:
+    """Print the table; takes no options."""
+    if arguments:
+        sys.exit(f"hooks takes no options, not {arguments}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         begin_s = time.perf_counter()
@@ -43,8 +47,8 @@ def main() -> None:
         (f"publishing {N_RUNS:,} runs of {N_WINDOWS} windows", written_s, "s", ""),
         (f"verifying the hashes of {N_RUNS:,} runs", verified_s, "s", ""),
     )
-    for what, figure, unit, goal in rows:
-        print(f"{what:55} {figure:9.3f} {unit:2} {goal}")
+    print(describe(), end="\n\n")
+    print(table(["what", "measured", "goal"], [[what, f"{x:.3f} {unit}", goal] for what, x, unit, goal in rows]))
 
 
 def _week() -> tuple[Calendar, list[RunCalendar]]:
@@ -92,7 +96,3 @@ def _steps_us(folder: Path) -> list[float]:
             governor.step(tokens=1, save=None)
             taken.append((time.perf_counter_ns() - begin_ns) / 1e3)
     return taken
-
-
-if __name__ == "__main__":
-    main()

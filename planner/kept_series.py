@@ -1,0 +1,123 @@
+"""The series that a plan was made from, kept beside its calendar.
+
+Forecasts change within the hour and are overtaken by the week itself. A calendar can be judged, and its report made
+again, only by what its plan knew; the digests in the calendar's header say that these are those series.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.errors import ConfigError
+from planner.outlook import Gathered, series_digest
+from planner.timegrid import iso
+from planner.week import Provenance, Signals
+from trainer_hooks.errors import CalendarError
+from trainer_hooks.strictjson import parse_object, read_bytes
+
+if TYPE_CHECKING:
+    from planner.week import Week
+    from trainer_hooks.contract import Calendar
+    from trainer_hooks.strictjson import Node
+
+SCHEMA = "gridpace.series/1"
+_FOLDER = "series"
+_LIMIT_BYTES = 64 * 1024 * 1024
+_ARRAYS = tuple(field.name for field in fields(Signals) if field.name != "ci_basis")
+
+
+def series_file(home: Path, calendar_id: str) -> Path:
+    """Return where the series of a calendar stand in the output folder of its week."""
+    return home / _FOLDER / f"{calendar_id}.json"
+
+
+def series_json(week: Week) -> bytes:
+    """Return the series of a week with where they come from, as JSON: one value per slot and signal, every digit."""
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "slot_minutes": week.grid.slot_minutes,
+        "start": iso(week.grid.start),
+        "ci_basis": week.signals.ci_basis,
+        "signals": {name: getattr(week.signals, name).tolist() for name in _ARRAYS},
+        "provenance": [
+            {
+                "signal": entry.signal,
+                "source": entry.source,
+                "unit": entry.unit,
+                "basis": entry.basis,
+                "licence": entry.licence,
+                "issued_at": None if entry.issued_at is None else iso(entry.issued_at),
+                "flags": dict(entry.flags),
+                "sha256": entry.sha256,
+            }
+            for entry in week.provenance
+        ],
+        "labels": list(week.labels),
+    }
+    return json.dumps(document, indent=1, allow_nan=False).encode() + b"\n"
+
+
+def read_series(file: Path, calendar: Calendar) -> Gathered | None:
+    """Return the series that a calendar was made from, or None where none are kept.
+
+    Args:
+        file: Their file, from `series_file`.
+        calendar: The header, which has the digest of each.
+
+    Raises:
+        ConfigError: The file is damaged, or holds other series than the header names.
+    """
+    if not file.is_file():
+        return None
+    try:
+        gathered = _gathered(parse_object(read_bytes(file, _LIMIT_BYTES), str(file)))
+    except CalendarError as error:
+        raise ConfigError(f"{error.what}: {error.why}", fix=_mend(file)) from error
+    for entry in gathered.provenance:
+        values = getattr(gathered.signals, entry.signal, None) if entry.signal in _ARRAYS else None
+        named = calendar.inputs.get(f"signal {entry.signal}", {}).get("sha256")
+        if values is None or len(values) != calendar.n_slots or series_digest(values) != named:
+            raise ConfigError(
+                f"{file}: {entry.signal} is not the series that calendar {calendar.calendar_id} was made from",
+                why="its digest is not the one in the calendar's header",
+                fix=_mend(file),
+            )
+    return gathered
+
+
+def _gathered(document: Node) -> Gathered:
+    schema = document.text("schema")
+    if schema != SCHEMA:
+        raise document.child("schema").fault(f"{schema[:60]!r} is not {SCHEMA!r}, which this reader knows.")
+    values = document.object("signals")
+    return Gathered(
+        signals=Signals(
+            **{name: np.array([node.as_number() for node in values.list(name)]) for name in _ARRAYS},
+            ci_basis=document.text("ci_basis"),
+        ),
+        provenance=tuple(_provenance(node.expect_object()) for node in document.list("provenance")),
+        labels=tuple(node.as_text() for node in document.list("labels")),
+    )
+
+
+def _provenance(node: Node) -> Provenance:
+    flags = node.object("flags")
+    return Provenance(
+        signal=node.text("signal"),
+        source=node.text("source"),
+        unit=node.text("unit"),
+        basis=node.text("basis"),
+        licence=node.text("licence"),
+        issued_at=None if node.optional_text("issued_at") is None else node.time("issued_at"),
+        flags=tuple((name, flags.integer(name)) for name in flags.value),
+        sha256=node.text("sha256"),
+    )
+
+
+def _mend(file: Path) -> str:
+    return f"restore {file.name} from where it was written, or take it away: the sources are then asked again"

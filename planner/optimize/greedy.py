@@ -1,0 +1,128 @@
+"""A first plan in milliseconds: gangs one after the other, each in the cheapest hours that still have room for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.optimize.limits import energy_worth
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.optimize.gangs import Gang, GangOption
+    from planner.optimize.model import Program
+    from planner.optimize.places import Places
+
+
+@dataclass(frozen=True)
+class _Spell:
+    """Cells `first` up to, not with, `after`; work done in them; a rank, lower is better."""
+
+    first: int
+    after: int
+    work_h: float
+    rank: float
+
+
+class Greedy:
+    """Room left in pools and blocks while gangs are placed at their lowest power, which always leaves a solution."""
+
+    def __init__(self, program: Program) -> None:
+        week = program.week
+        self._program = program
+        self._worth = energy_worth(week)
+        self._gpus = {p.name: p.gpus_in_service(week.grid).astype(np.float64) for p in week.pools}
+        self._limits = {b.limits.block.name: b.limits for b in program.blocks}
+        self._it_kw = {name: limits.idle_kw.copy() for name, limits in self._limits.items()}
+
+    def choices(self, places: Places) -> npt.NDArray[np.float64]:
+        """Return values of the columns `places.choices`, shape (C,)."""
+        x = np.zeros(int(places.choices.max()) + 1) if len(places.choices) else np.zeros(0)
+        order = sorted(range(len(self._program.gangs)), key=self._urgency)
+        for r in order:
+            gang = self._program.gangs[r]
+            placed = [(self._place(gang, option), k) for k, option in enumerate(gang.options)]
+            placed = [(spells, k) for spells, k in placed if spells]
+            if not placed:
+                continue
+            spells, k = max(placed, key=lambda one: (sum(s.work_h for s in one[0]), -one[0][0].rank, -one[1]))
+            place = places.gangs[r][k]
+            if place.chosen >= 0:
+                x[place.chosen] = 1.0
+            for spell in spells:
+                x[place.on[spell.first : spell.after]] = 1.0
+                self._take(gang, gang.options[k], spell)
+        return x[places.choices]
+
+    def _urgency(self, r: int) -> tuple[int, float, int]:
+        gang = self._program.gangs[r]
+        first = min((due.short[0][0] for due in gang.due if due.short), default=np.inf)
+        return (gang.run.priority, first, r)
+
+    def _place(self, gang: Gang, option: GangOption) -> list[_Spell]:
+        """Return spells, one after the other, until the work is done or no more may start."""
+        spells: list[_Spell] = []
+        since, left = 0, gang.work_h
+        while left > 0 and len(spells) <= gang.run.max_pauses:
+            spell = self._best(gang, option, since, left)
+            if spell is None:
+                break
+            spells.append(spell)
+            since, left = spell.after + gang.cells.min_pause, left - spell.work_h
+        return spells
+
+    def _best(self, gang: Gang, option: GangOption, since: int, left: float) -> _Spell | None:
+        cells, slot_h = gang.cells, self._program.week.grid.slot_h
+        free = self._free(gang, option)
+        rate = option.rate * option.points[-1].relative_throughput
+        found = []
+        for first in range(since, cells.count):
+            if not free[first] or first not in option.on:
+                continue
+            reload_h = 0.0 if option.running and first == 0 else gang.run.reload_s / 3600.0
+            need_h = left / rate + reload_h + gang.run.checkpoint_s / 3600.0
+            after = first
+            while after < cells.count and free[after] and (cells.edges[after] - cells.edges[first]) * slot_h < need_h:
+                after += 1
+            if after - first < cells.min_run and after < cells.count:
+                continue
+            hours = float(cells.edges[after] - cells.edges[first]) * slot_h
+            work = min(left, max(0.0, hours - need_h + left / rate) * rate)
+            worth = float(self._worth[cells.edges[first] : cells.edges[after]].mean())
+            late = sum(max(0.0, float(cells.edges[after]) - due.short[0][0]) for due in gang.due if due.short)
+            found.append(_Spell(first, after, work, late * 1e3 - work / gang.work_h * 1e6 + worth))
+        for spell in sorted(found, key=lambda s: (s.rank, s.first)):
+            if self._gentle(gang, option, spell):
+                return spell
+        return None
+
+    def _free(self, gang: Gang, option: GangOption) -> npt.NDArray[np.bool_]:
+        added, limits = self._added(gang, option), self._limits[option.pool.block]
+        fits = self._gpus[option.pool.name] >= gang.run.gpus
+        fits &= self._it_kw[option.pool.block] + added <= limits.it_max_kw
+        free = np.logical_and.reduceat(fits, gang.cells.edges[:-1])
+        free &= np.isin(np.arange(gang.cells.count), list(option.on))
+        return np.asarray(free)
+
+    def _gentle(self, gang: Gang, option: GangOption, spell: _Spell) -> bool:
+        """Whether the block keeps its ramp with the gang on in the spell."""
+        limits = self._limits[option.pool.block]
+        step_kw = limits.block.power.ramp_step_kw
+        if step_kw is None:
+            return True
+        it_kw = self._it_kw[option.pool.block].copy()
+        slots = slice(int(gang.cells.edges[spell.first]), int(gang.cells.edges[spell.after]))
+        it_kw[slots] += self._added(gang, option)[slots]
+        return bool((np.abs(np.diff(it_kw)) <= step_kw * (1.0 - 1e-5)).all())
+
+    def _take(self, gang: Gang, option: GangOption, spell: _Spell) -> None:
+        slots = slice(int(gang.cells.edges[spell.first]), int(gang.cells.edges[spell.after]))
+        self._gpus[option.pool.name][slots] -= gang.run.gpus
+        self._it_kw[option.pool.block][slots] += self._added(gang, option)[slots]
+
+    def _added(self, gang: Gang, option: GangOption) -> npt.NDArray[np.float64]:
+        limits = self._limits[option.pool.block]
+        return limits.added_kw(gang.run.gpus, option.points[0].it_w_per_gpu, option.pool.gpu.idle_w_per_gpu)

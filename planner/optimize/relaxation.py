@@ -1,0 +1,87 @@
+"""The linear relaxation with hull cuts: solved once from scratch, then again and again from its last basis."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.optimize.cuts import separate
+from planner.optimize.solver import Answer, Highs, seconds_left
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from planner.optimize.cuts import HullCuts
+    from planner.optimize.matrix import Matrix, Row
+
+INTERIOR_FROM = 5_000  # columns from which the interior point method is the faster first solve
+WORTH_A_ROUND = 1e-4  # share of the objective that a round of cuts should bring
+POOR_ROUNDS = 2  # in a row, after which no more are tried
+TIGHT = 1e-6
+
+
+class Relaxation:
+    """A program's linear relaxation that grows by cuts; columns and values are those of the whole program.
+
+    Args:
+        matrix: The whole program, or a smaller one.
+        hulls: Where cuts come from.
+        column: Place in `matrix` of every column of the whole program, shape (N,).
+    """
+
+    def __init__(self, matrix: Matrix, hulls: Sequence[HullCuts], column: npt.NDArray[np.int64]) -> None:
+        self.rows: list[Row] = []
+        self._hulls, self._column = hulls, column
+        self._highs = Highs(matrix, whole=False, solver="ipm" if matrix.n_columns >= INTERIOR_FROM else "simplex")
+        self._first = True
+
+    def solve(self, deadline: float, rounds: int) -> Answer:
+        """Solve, adding rounds of cuts as long as each is worth its time.
+
+        Args:
+            deadline: Reading of the monotonic clock at which to stop.
+            rounds: Most rounds of cuts.
+
+        Returns:
+            The last answer; one that is not "optimal" bounds nothing.
+        """
+        answer = self._run(deadline)
+        if self._first:
+            self._highs.set(solver="simplex")
+            self._first = False
+        poor = 0
+        for _ in range(rounds):
+            if answer.status != "optimal" or answer.values is None or answer.objective is None:
+                break
+            rows = separate(self._hulls, answer.values)
+            if not rows:
+                break
+            self._highs.add_rows([replace(row, columns=self._column[row.columns]) for row in rows])
+            self.rows += rows
+            better = self._run(deadline)
+            if better.status != "optimal" or better.objective is None:
+                break
+            worth = better.objective - answer.objective >= WORTH_A_ROUND * abs(better.objective)
+            poor = 0 if worth else poor + 1
+            answer = better
+            if poor == POOR_ROUNDS:
+                break
+        return answer
+
+    def bound_columns(
+        self, columns: npt.NDArray[np.int64], lower: npt.NDArray[np.float64], upper: npt.NDArray[np.float64]
+    ) -> None:
+        """Change the bounds of columns."""
+        self._highs.bound_columns(self._column[columns], lower, upper)
+
+    def _run(self, deadline: float) -> Answer:
+        answer = self._highs.run(seconds_left(deadline))
+        return answer if answer.values is None else replace(answer, values=answer.values[self._column])
+
+    def tight_rows(self, x: npt.NDArray[np.float64]) -> list[Row]:
+        """Return the cuts that hold `x` back."""
+        return [row for row in self.rows if row.values @ x[row.columns] > row.upper - TIGHT]

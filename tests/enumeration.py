@@ -1,0 +1,239 @@
+"""The optimum of a tiny week by trying every on/off pattern, each with a linear program of its own.
+
+Written from docs/formulation.md alone: it shares no code with the program that it checks, only the physics.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from scipy.optimize import linprog
+
+from planner.week import Run, Week
+from thermal.envelope import fit_envelope
+
+MARGIN = 1.0 - 2e-6  # the formulation's margin on power limits
+
+
+def patterns(week: Week, run: Run) -> list[tuple[str | None, tuple[int, ...]]]:
+    """Every (pool, on/off per slot) that the run's own rules allow; its cells are single slots."""
+    T, slot_h = week.grid.n_slots, week.grid.slot_h
+    assert run.on_off_grid_h == slot_h
+    found: list[tuple[str | None, tuple[int, ...]]] = [(None, (0,) * T)]
+    needs = max(_full_h(week, run, o) for o in run.options) + run.reload_s / 3600
+    min_run = max(1, min(math.ceil(run.min_run_h / slot_h - 1e-9), math.ceil(needs / slot_h - 1e-9)))
+    min_pause = max(1, math.ceil(run.min_pause_h / slot_h - 1e-9))
+    first = math.ceil(week.grid.position(run.earliest_start) - 1e-9)
+    for option in run.options:
+        service = week.pool(option.pool).gpus_in_service(week.grid)
+        closed = [t < first or service[t] < run.gpus for t in range(T)]
+        for on in itertools.product((0, 1), repeat=T):
+            spells = _spells(on)
+            if not spells or any(o and c for o, c in zip(on, closed, strict=True)):
+                continue
+            goes_on = run.running_in == option.pool
+            long_enough = all(b - a >= min_run or b == T or (a == 0 and goes_on) for a, b in spells)
+            rested = all(c - b >= min_pause for (_, b), (c, _) in itertools.pairwise(spells))
+            if long_enough and rested and len(spells) - 1 <= run.max_pauses:
+                found.append((option.pool, on))
+    return found
+
+
+def best_cost(week: Week) -> float:
+    """The least money over all patterns."""
+    late = [{p: _least_lateness(week, run, *p) for p in patterns(week, run)} for run in week.runs]
+    least = [(sum(of[p] for of, p in zip(late, chosen, strict=True)), chosen) for chosen in itertools.product(*late)]
+    # energy that is paid for can only lower the cost by this much
+    paid = sum(
+        float(np.minimum(_money_per_kwh(week), 0.0) @ week.capacity_kw(b)) * week.grid.slot_h for b in week.blocks
+    )
+    best = math.inf
+    for lateness, chosen in sorted(least, key=lambda one: one[0]):
+        if lateness + paid >= best:
+            break
+        if _gpus_fit(week, chosen):
+            best = min(best, _cost(week, chosen))
+    return best
+
+
+def _money_per_kwh(week):
+    carbon = week.signals.ci_gco2_per_kwh / 1e6 * week.prices.carbon_per_t
+    return week.signals.price_per_kwh + week.tariff.adder_per_kwh + carbon
+
+
+def _least_lateness(week, run, name, on):
+    """Money of lateness with the pattern at full power, whatever that costs."""
+    program = _Program()
+    anywhere = {b.name: [[] for _ in range(week.grid.n_slots)] for b in week.blocks}
+    _add_run(week, program, run, name, on, anywhere)
+    return program.solve()
+
+
+def _full_h(week, run, option):
+    return week.work_tokens(run) / (
+        run.gpus * option.tokens_per_gpu_s * max(p.relative_throughput for p in option.points) * 3600
+    )
+
+
+def _spells(on):
+    edges = np.flatnonzero(np.diff([0, *on, 0]))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def _gpus_fit(week, chosen):
+    for pool in week.pools:
+        used = np.zeros(week.grid.n_slots)
+        for run, (name, on) in zip(week.runs, chosen, strict=True):
+            if name == pool.name:
+                used += run.gpus * np.array(on)
+        if (used > pool.gpus_in_service(week.grid)).any():
+            return False
+    return True
+
+
+class _Program:
+    def __init__(self):
+        self.cost, self.bounds, self.rows = [], [], {"le": ([], []), "eq": ([], [])}
+
+    def column(self, cost=0.0, low=0.0, high=None):
+        self.cost.append(cost)
+        self.bounds.append((low, high))
+        return len(self.cost) - 1
+
+    def row(self, kind, terms, rhs):
+        self.rows[kind][0].append(terms)
+        self.rows[kind][1].append(rhs)
+
+    def solve(self):
+        def dense(kind):
+            terms, rhs = self.rows[kind]
+            a = np.zeros((len(terms), len(self.cost)))
+            for i, row in enumerate(terms):
+                for column, value in row:
+                    a[i, column] += value
+            return (a, np.array(rhs)) if terms else (None, None)
+
+        (a_le, b_le), (a_eq, b_eq) = dense("le"), dense("eq")
+        answer = linprog(self.cost, a_le, b_le, a_eq, b_eq, self.bounds, method="highs")
+        return answer.fun if answer.status == 0 else math.inf
+
+
+def _cost(week, chosen):
+    """Money of the best power for one pattern."""
+    T = week.grid.n_slots
+    program = _Program()
+    it_terms = {b.name: [[] for _ in range(T)] for b in week.blocks}
+    it_fixed = {b.name: week.idle_kw(b) for b in week.blocks}
+    for run, (name, on) in zip(week.runs, chosen, strict=True):
+        _add_run(week, program, run, name, on, it_terms)
+    imports = [_add_block(week, program, block, it_terms[block.name], it_fixed[block.name]) for block in week.blocks]
+    month = week.grid.local_months(week.tz)
+    for m in np.unique(month):
+        rise = program.column(week.tariff.demand_charge_per_kw_month)
+        billed = week.tariff.month_to_date_peak_kw if m == 0 else 0.0
+        for t in np.flatnonzero(month == m):
+            program.row("le", [(i[t], 1.0) for i in imports] + [(rise, -1.0)], billed)
+    return program.solve()
+
+
+def _add_run(week, program, run, name, on, it_terms):
+    T, h = week.grid.n_slots, week.grid.slot_h
+    best_rate = max(o.tokens_per_gpu_s for o in run.options)
+    per_h = 3600.0 * run.gpus * best_rate
+    made = []  # (position from which it counts, column or None, work per slot or loss, whether pro rata)
+    if name is not None:
+        option = next(o for o in run.options if o.pool == name)
+        pool = week.pool(name)
+        powered = week.block(pool.block).idle_powered
+        rate = option.tokens_per_gpu_s / best_rate
+        top = max(p.relative_throughput for p in option.points)
+        for t in np.flatnonzero(on):
+            shares = [program.column() for _ in option.points]
+            program.row("eq", [(s, 1.0) for s in shares], 1.0)
+            for share, point in zip(shares, option.points, strict=True):
+                idle_w = pool.gpu.idle_w_per_gpu if powered[t] else 0.0
+                it_terms[pool.block][t].append((share, run.gpus * (point.it_w_per_gpu - idle_w) / 1000))
+                made.append((float(t), share, rate * point.relative_throughput * h))
+        for a, b in _spells(on):
+            if not (a == 0 and run.running_in == name):
+                made.append((float(a), None, -rate * top * run.reload_s / 3600))
+            if b < T:
+                made.append((b - run.checkpoint_s / 3600 / h, None, -rate * top * run.checkpoint_s / 3600))
+
+    def work_by(mark):
+        terms, fixed = [], 0.0
+        for since, column, amount in made:
+            if column is None:
+                fixed += amount if since < mark else 0.0
+            else:
+                terms.append((column, amount * min(1.0, max(0.0, mark - since))))
+        return terms, fixed
+
+    price = week.prices.lateness_per_gpu_h * run.lateness_weight * run.gpus
+    for _, deadline, tokens in week.due_tokens(run):
+        mark = week.grid.position(deadline)
+        while mark <= T + 1e-9:
+            if mark > 1e-9:
+                terms, fixed = work_by(mark)
+                short = program.column(price)
+                program.row("le", [(c, -v) for c, v in terms] + [(short, -1.0)], fixed - tokens / per_h)
+            mark += 24.0 / h
+    terms, fixed = work_by(float(T))
+    program.row("le", terms, week.work_tokens(run) / per_h + _landing_h(week, run) - fixed)
+
+
+def _landing_h(week, run):
+    """How far over its work a run may land, h of work."""
+    best_rate, h = max(o.tokens_per_gpu_s for o in run.options), week.grid.slot_h
+    work = week.work_tokens(run) / (3600.0 * run.gpus * best_rate)
+    needs = max(_full_h(week, run, o) for o in run.options) + run.reload_s / 3600
+    min_run = max(1, min(math.ceil(run.min_run_h / h - 1e-9), math.ceil(needs / h - 1e-9)))
+    over = [0.0]
+    for option in run.options:
+        rate = option.tokens_per_gpu_s / best_rate
+        ends = [rate * p.relative_throughput * h for p in option.points]
+        lost = rate * max(p.relative_throughput for p in option.points) * run.reload_s / 3600
+        cells = max(math.ceil((work + lost) / max(ends) - 1e-9), min_run)
+        over.append(min(cells * min(ends) - lost - work, *ends))
+    return max(over) if work > 0 else 0.0
+
+
+def _add_block(week, program, block, it_terms, idle_kw):
+    T, h = week.grid.n_slots, week.grid.slot_h
+    capacity, solar_kw = week.capacity_kw(block), week.solar_kw(block)
+    envelope = fit_envelope(block.plant, week.signals.dry_bulb_c, week.signals.wet_bulb_c)
+    money = _money_per_kwh(week) * h
+    water = envelope.water_l_per_kwh / 1000 * week.prices.water_per_m3 * h
+    imports, its, before = [], [], None
+    store = block.battery
+    for t in range(T):
+        it = program.column(water[t], 0.0, envelope.w_max_kw[t] * MARGIN)
+        cooling = program.column()
+        grid = program.column(money[t], 0.0, capacity[t])
+        sun = program.column(0.0, 0.0, solar_kw[t])
+        program.row("eq", [(it, 1.0)] + [(c, -v) for c, v in it_terms[t]], idle_kw[t])
+        for slope, intercept in zip(envelope.slope[t], envelope.intercept_kw[t], strict=True):
+            program.row("le", [(it, slope), (cooling, -1.0)], -intercept)
+            program.row("le", [(it, 1.0 + slope)], (capacity[t] - intercept) * MARGIN)
+        balance = [(grid, 1.0), (sun, 1.0), (it, -1.0), (cooling, -1.0)]
+        if store is not None:
+            charge = program.column(0.0, 0.0, store.charge_kw)
+            discharge = program.column(store.wear_cost_per_kwh * h, 0.0, store.discharge_kw)
+            least = max(store.min_share, store.final_share) if t == T - 1 else store.min_share
+            stored = program.column(0.0, least * store.energy_kwh, store.max_share * store.energy_kwh)
+            balance += [(charge, -1.0), (discharge, 1.0)]
+            state = [(stored, 1.0), (charge, -h * store.charge_efficiency), (discharge, h / store.discharge_efficiency)]
+            start = store.initial_share * store.energy_kwh if before is None else 0.0
+            program.row("eq", state + ([(before, -1.0)] if before is not None else []), start)
+            before = stored
+        program.row("eq", balance, 0.0)
+        imports.append(grid)
+        its.append(it)
+    step = block.power.ramp_step_kw
+    if step is not None:
+        for a, b in itertools.pairwise(its):
+            program.row("le", [(a, 1.0), (b, -1.0)], step * MARGIN)
+            program.row("le", [(b, 1.0), (a, -1.0)], step * MARGIN)
+    return imports

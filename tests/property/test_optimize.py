@@ -1,0 +1,67 @@
+"""Properties that every plan has, against exhaustive enumeration and against its own inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.optimize import PlanOptions, plan
+from tests.enumeration import best_cost
+from tests.weeks import random_week, tiny_week
+
+EXACT = PlanOptions(gap_target=0.0, time_limit_s=30.0)
+
+
+@pytest.mark.parametrize("seed", range(28))
+def test_two_runs_reach_the_optimum_that_enumeration_finds(seed):
+    week = random_week(seed, n_runs=2, n_slots=5, n_pools=1)
+    found = plan(week, EXACT)
+    assert found.status == "optimal"
+    assert found.objective == pytest.approx(best_cost(week), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(100, 106))
+def test_two_pools_reach_the_optimum_that_enumeration_finds(seed):
+    week = random_week(seed, n_runs=2, n_slots=4, n_pools=2)
+    assert plan(week, EXACT).objective == pytest.approx(best_cost(week), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(200, 205))
+def test_three_runs_on_half_hours_reach_the_optimum_that_enumeration_finds(seed):
+    week = random_week(seed, n_runs=3, n_slots=4, slot_minutes=30, on_off_grid_h=0.5)
+    assert plan(week, EXACT).objective == pytest.approx(best_cost(week), rel=1e-6, abs=1e-6)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(1000, 100_000), slot_minutes=st.sampled_from([15, 30, 60]), negative=st.booleans())
+def test_terms_add_up_and_the_bound_is_below(seed, slot_minutes, negative):
+    week = random_week(seed, n_slots=12, slot_minutes=slot_minutes, negative_prices=negative)
+    found = plan(week, PlanOptions(gap_target=0.02, time_limit_s=20.0))
+    assert [name for name, _ in found.terms] == ["energy", "demand", "carbon", "water", "wear", "lateness"]
+    assert sum(value for _, value in found.terms) == pytest.approx(found.objective, rel=1e-9, abs=1e-9)
+    assert found.bound <= found.objective
+    assert found.mip_gap == pytest.approx((found.objective - found.bound) / abs(found.objective), abs=1e-6)
+    assert (found.status == "optimal") == (found.mip_gap <= 0.02)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_same_week_gives_the_same_schedule_to_the_byte(seed):
+    week = random_week(seed, n_runs=3, n_slots=20, n_pools=2)
+    first, second = (plan(week, PlanOptions(gap_target=0.02, time_limit_s=20.0)) for _ in range(2))
+    for one, other in zip(first.schedule.runs, second.schedule.runs, strict=True):
+        assert one.pool == other.pool
+        assert one.gpu_power_limit_w.tobytes() == other.gpu_power_limit_w.tobytes()
+    for one, other in zip(first.schedule.blocks, second.schedule.blocks, strict=True):
+        assert one.charge_kw.tobytes() == other.charge_kw.tobytes()
+        assert one.solar_used_kw.tobytes() == other.solar_used_kw.tobytes()
+    assert (first.objective, first.mip_gap, first.shortfalls) == (second.objective, second.mip_gap, second.shortfalls)
+
+
+@settings(max_examples=10, deadline=None)
+@given(scale=st.floats(0.5, 3.0))
+def test_dearer_energy_never_makes_a_plan_cheaper(scale):
+    price = np.array([0.05, 0.09, 0.02, 0.07, 0.11, 0.03, 0.08, 0.06])
+    cheap, dear = (plan(tiny_week(price_per_kwh=price * k), EXACT).objective for k in (1.0, scale))
+    assert (dear >= cheap - 1e-9) == (scale >= 1.0)
