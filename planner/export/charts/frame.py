@@ -90,6 +90,11 @@ class TimeAxis:
         } | changes
 
 
+def power_scale(highest_kw: float) -> tuple[float, str]:
+    """Return kW per shown unit of power and the unit's name: one for a whole page, so that figures lie side by side."""
+    return (1000.0, "MW") if highest_kw >= 1000.0 else (1.0, "kW")
+
+
 def chart_text(text: str) -> str:
     """Return text that Plotly shows as it stands: its labels know some HTML tags and entities."""
     return html.escape(text, quote=True)
