@@ -70,7 +70,10 @@ def operation(
     loop, rated_kw = _liquid(plant), plant.rated_it_kw * plant.liquid_heat_share
     it, dry, wet = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (it_kw, dry_bulb_c, wet_bulb_c)))
     closed = circuit(loop, it / plant.rated_it_kw, ALL)
-    rack_per_k, facility_per_k = closed.rack_flow * loop.rack_rate_per_k, closed.facility_flow * loop.facility_rate_per_k
+    rack_per_k, facility_per_k = (
+        closed.rack_flow * loop.rack_rate_per_k,
+        closed.facility_flow * loop.facility_rate_per_k,
+    )
     plate_flow = loop.module_flow_l_per_min * closed.rack_flow
     rise_k = loop.cold_plate.module_kw * cold_plate.resistance_k_per_kw(loop.rack_coolant, plate_flow)
     approach_k = cdu.approach_k(
