@@ -20,6 +20,13 @@ LOADS_KW = np.linspace(0.0, 1.1, 23)[:, None] * RATED_KW
 AIR_C = np.linspace(-40.0, 55.0, 39)
 FEW_C = AIR_C[::4]
 NOISE_KW = 1e-8 * RATED_KW
+# loops whose flows follow the load alike; where they do not, more load can bring the CDUs nearer to balance
+MATCHED = {
+    "rack_pump_flow_floor": 0.4,
+    "facility_pump_flow_floor": 0.4,
+    "loop_rise_k": 10.0,
+    "facility_rise_k": 10.0,
+}
 LIQUID_ONLY = {
     "rack_return_temp_c",
     "case_temp_c",
@@ -84,15 +91,18 @@ def test_the_same_with_any_one_unit_out(plant):
 
 
 @settings(max_examples=50, deadline=None)
-@given(plants(pad_effectiveness=0.0, setpoint_rule="held", rack_pump_flow_floor=0.4, facility_pump_flow_floor=0.4))
+@given(plants(pad_effectiveness=0.0, setpoint_rule="held", **MATCHED))
 def test_power_and_temperature_rise_with_load_and_with_ambient(plant):
     state = cooling(plant, LOADS_KW, AIR_C, AIR_C - 6.0)
+    # warm air makes a tower better, so where its setpoint follows the weather its fans may slow down at part load
+    follows = plant.kind == "tower_chiller" and not plant.loop.has_chiller
     for name in ("cooling_kw", "supply_temp_c", "air_supply_temp_c", "heat_rejected_kw", "case_temp_c"):
         values = getattr(state, name)
         if np.isnan(values).all():
             continue
         assert np.diff(values, axis=0).min() >= -NOISE_KW, name
-        assert np.diff(values, axis=1).min() >= -NOISE_KW, name
+        if not (name == "cooling_kw" and follows):
+            assert np.diff(values, axis=1).min() >= -NOISE_KW, name
     assert (np.diff(w_max_kw(plant, AIR_C, AIR_C - 6.0)) <= NOISE_KW).all()
 
 
