@@ -11,6 +11,7 @@ BENCHES = {
     "hooks": "Governor.step() off a window boundary, and reading one run among ten thousand",
     "transient": "seconds from a failure to a case temperature, beside the reference case, and what they cost",
     "weeks": "52 weeks of 2024 in GB and DE-LU: carbon and cost saved (needs the real traces; --jobs N)",
+    "thermal": "hull gaps and derating of a 20 MW plant beside the reference, and the time they take",
 }
 
 
