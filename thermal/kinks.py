@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from thermal.description import CoolingPlant
 
 BISECTIONS = 50  # halves the span of 0 to rated IT power to rounding error
+JUST_BELOW = 1e-12  # of rated IT power: rounding of the load does not start a chiller here
 JUST_ABOVE = 1e-9  # of rated IT power: from the last load before a jump to a load behind it
 
 
@@ -47,7 +48,7 @@ def chiller_start_kw(
         middle = 0.5 * (low + high)
         enough = free_carries(plant.loop, middle, air, supply_c, ALL)
         low, high = np.where(enough, middle, low), np.where(enough, high, middle)
-    return np.asarray(plant.rated_it_kw * np.where(always, 1.0, low))
+    return np.asarray(plant.rated_it_kw * np.where(always, 1.0, np.maximum(low - JUST_BELOW, 0.0)))
 
 
 def load_grid_kw(

@@ -57,12 +57,12 @@ def main(arguments: list[str]) -> None:
     if arguments:
         sys.exit(f"thermal takes no options, not {arguments}")
     print(describe(), end="\n\n")
-    print("Largest hull gap and fit error over 9 ambients and 5 supplies, kW of a 20 MW plant; (reference):\n")
+    print("Largest hull gap and fit error at 9 ambients and 5 supplies, kW of a 20 MW plant; (reference):\n")
     head = ["case", "hull gap from 2 MW", "from 0", "3 segments", "5", "8", "two branches, 5"]
     print(table(head, [_convexity(*case) for case in CONVEXITY]))
     print(
         "\nThe reference looks at 2 to 20 MW and shifts its segments half-way between over- and under-estimate; the "
-        "plan's segments start at 0 and never lie below the curve,\nso their error is at least twice as large, and where "
+        "plan's segments start at 0 and never lie below the curve,\nso their error is twice as large or more; where "
         "a chiller starts they carry the height of its step. The reference caps the chiller's COP at 14, these plants "
         "its lift at 15 K.\n"
     )
