@@ -83,6 +83,7 @@ def cooling_report(
     now: int,
     carbon_kg: npt.NDArray[np.float64] | None,
     ci_gco2_per_kwh: npt.NDArray[np.float64],
+    restart_s: float | None = None,
 ) -> CoolingReport:
     """Return the facts of one block.
 
@@ -97,6 +98,7 @@ def cooling_report(
         carbon_kg: Emissions of the block's grid import per slot, kg CO2e, shape (T,); where None, all its energy comes
             from the grid.
         ci_gco2_per_kwh: Carbon intensity of the grid, gCO2e/kWh, shape (T,).
+        restart_s: Time in which the site says that heat rejection is back, s, or None.
     """
     hours = cooling_hours(plant, it_kw, dry_bulb_c, wet_bulb_c, powered)
     reserve_kw = np.where(hours.powered, hours.w_max_n1_kw - hours.it_kw, np.inf)
@@ -124,7 +126,7 @@ def cooling_report(
             for mode in (FREE, PAD, CHILLER, COMPRESSOR, OFF)
         },
         kpis=kpis(it_kwh, cooling_kwh, water_l, reused_kwh, float(carbon_kg.sum()), boundary),
-        alarms=alarms(plant, hours, found_margins, found_reaches, dry_bulb_c, slot_h),
+        alarms=alarms(plant, hours, found_margins, found_reaches, dry_bulb_c, slot_h, restart_s),
     )
 
 
