@@ -27,7 +27,7 @@ class Span:
 
     Args:
         name: Such as "rack_supply".
-        now: At the first hour that is still ahead.
+        now: At the present hour, or the first one where the report is made outside its horizon.
         tightest: At the hour with the least reserve.
         lowest: Least of the horizon.
         highest: Most of the horizon.
@@ -46,7 +46,7 @@ class CoolingReport:
 
     Args:
         hours: Every slot.
-        now: Slot of the first hour that is still ahead.
+        now: Slot of the present hour, or of the first one.
         tightest: Slot in which the IT power comes nearest to what the plant carries with one unit out; of several the
             hottest.
         totals: Figures of the horizon by name, the name ending in the unit.
@@ -94,7 +94,7 @@ def cooling_report(
         wet_bulb_c: Outdoor wet bulb, deg C, shape (T,).
         powered: Whether the plant stands under power, shape (T,).
         slot_h: Length of a slot, h.
-        now: Slot of the first hour that is still ahead.
+        now: Slot of the present hour, or of the first one.
         carbon_kg: Emissions of the block's grid import per slot, kg CO2e, shape (T,); where None, all its energy comes
             from the grid.
         ci_gco2_per_kwh: Carbon intensity of the grid, gCO2e/kWh, shape (T,).

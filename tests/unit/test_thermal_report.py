@@ -118,7 +118,7 @@ def test_an_unpowered_plant_takes_and_carries_nothing():
 
 
 def test_loop_figures_by_hand():
-    """945 kW at a rise of 10 K: 94.5 kW/K over the volume heat; 1.5 L/min per kW. Floor of 0.9: head 0.2 + 0.8 x 0.81."""
+    """945 kW at a rise of 10 K: 94.5 kW/K over the volume heat. At the floor of 0.9 the head is 0.2 + 0.8 x 0.81."""
     hours = cooling_hours(HOT, np.array([1_000.0, 100.0]), np.full(2, 25.0), np.full(2, 17.0), np.ones(2, bool))
     volume_kj = HOT.loop.rack_volume_kj_per_m3_k
     assert hours.flow_l_per_min[0] == pytest.approx(945.0 / 10.0 / volume_kj * 60_000.0)
