@@ -143,7 +143,7 @@ def _with_provenance(plant: CoolingPlant, estimates: tuple[Estimate, ...], telem
         if e.told:
             fresh[setting] = Provenance(setting, "measured", f"fitted to {seen}, {deviation}")
         elif setting != SETTING:
-            fresh[setting] = Provenance(setting, "assumed", f"not told by {seen} ({deviation}), moved with the fit")
+            fresh[setting] = Provenance(setting, "assumed", f"not told by {seen}; moved with the fit")
     kept = tuple(p for p in plant.provenance if p.setting not in fresh)
     leaks = {e.known.setting: e.value for e in estimates if e.known.setting == SETTING and e.told}
     return changed(plant, leaks, (*kept, *fresh.values()))
