@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 
+from planner.calibrate_command import calibrate_command
 from planner.errors import ConfigError, GridpaceError
 from planner.terminal import clean_stdout, note, open_streams, stage
 
@@ -178,6 +179,9 @@ def csv_command(calendar: Path, table: str, out: Path | None) -> None:
         _write_or_print(out or Path("plan.csv"), windows_csv(header, runs))
     else:
         _write_or_print(out or Path("blocks.csv"), slots_csv(header))
+
+
+cli.add_command(calibrate_command)
 
 
 @cli.command("check", short_help="Have the independent judge replay a calendar.")
