@@ -60,17 +60,28 @@ def check_facts(part: Any, prefix: str) -> None:
         prefix: What stands before its settings' names in a site file.
     """
     for own_name, fact in facts(part).items():
-        name, value = prefix + own_name, getattr(part, own_name)
-        if fact.choices:
-            if value not in fact.choices:
-                raise ValueError(f"{name} is {value!r}; it is one of {', '.join(fact.choices)}")
-        elif isinstance(_default(part, own_name), bool):
-            if not isinstance(value, bool):
-                raise ValueError(f"{name} is {value!r}; write true or false")
-        else:
-            _check_number(name, value, fact)
-            if isinstance(_default(part, own_name), int) and not isinstance(value, int):
-                raise ValueError(f"{name} is {value!r}; a whole number is wanted")
+        check_value(prefix + own_name, getattr(part, own_name), _default(part, own_name), fact)
+
+
+def check_value(name: str, value: Any, default: Any, fact: Fact) -> None:
+    """Refuse a value that has the wrong kind or is out of its span (ValueError).
+
+    Args:
+        name: The setting's name in a site file.
+        value: The value.
+        default: The setting's default, whose kind is the one wanted.
+        fact: The setting's facts.
+    """
+    if fact.choices:
+        if value not in fact.choices:
+            raise ValueError(f"{name} is {value!r}; it is one of {', '.join(fact.choices)}")
+    elif isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} is {value!r}; write true or false")
+    else:
+        _check_number(name, value, fact)
+        if isinstance(default, int) and not isinstance(value, int):
+            raise ValueError(f"{name} is {value!r}; a whole number is wanted")
 
 
 def _check_number(name: str, value: Any, fact: Fact) -> None:

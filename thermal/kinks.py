@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BISECTIONS = 50  # halves the span of 0 to rated IT power to rounding error
 JUST_BELOW = 1e-12  # of rated IT power: rounding of the load does not start a chiller here
-JUST_ABOVE = 1e-9  # of rated IT power: from the last load before a jump to a load behind it
+JUST_ABOVE = 1e-9  # of the span: from the last load before a jump to a load behind it
 
 
 def chiller_start_kw(
@@ -76,7 +76,7 @@ def load_grid_kw(
     span = high_kw - low_kw
     kinks = [np.full_like(span, floor * plant.rated_it_kw) for floor in _floors(plant)]
     if jump_kw is not None:
-        kinks += [jump_kw, jump_kw + JUST_ABOVE * plant.rated_it_kw]
+        kinks += [jump_kw, jump_kw + JUST_ABOVE * span]
     share = np.broadcast_to(even, (span.size, even.size))
     for k, kink_kw in enumerate(kinks):
         at = np.divide(kink_kw - low_kw, span, out=np.full_like(span, 2.0), where=span > 0.0)

@@ -61,6 +61,11 @@ def fit_secants(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], segments
     return Secants(slope, intercept, error, np.max(y - hull, axis=1))
 
 
+def hull_gap(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
+    """Return the largest distance between one curve and its lower convex hull, for rising samples of shape (P,)."""
+    return float(np.max(y - _hull_of_one(x, y)))
+
+
 def _hull(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the lower convex hull of each curve at its samples; a convex curve is its own hull."""
     hull = y.copy()
