@@ -11,7 +11,8 @@ from planner.outlook import FIELDS, FLAT_PRICE, gather_signals
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, to_utc, zone
 from planner.week import Block, Signals, Week, idle_it_kw
 from power.blocks import capacity_kw
-from thermal.plant import cooling, w_max_kw
+from thermal.plant import cooling
+from thermal.reserve import carried_it_kw
 
 if TYPE_CHECKING:
     from planner.config.site import Site, SiteBlock
@@ -143,7 +144,7 @@ def _block(site: Site, block: SiteBlock, grid: TimeGrid, signals: Signals) -> Bl
     idle_kw = idle_it_kw(site.pools, block.power.name, grid)
     cooling_kw = cooling(block.plant, idle_kw, signals.dry_bulb_c, signals.wet_bulb_c).cooling_kw
     room_kw = capacity_kw(block.power, grid.starts, grid.slot)
-    carried_kw = w_max_kw(block.plant, signals.dry_bulb_c, signals.wet_bulb_c)
+    carried_kw = carried_it_kw(block.plant, block.reserve, signals.dry_bulb_c, signals.wet_bulb_c)
     idle_powered = (idle_kw + cooling_kw <= room_kw) & (idle_kw <= carried_kw)
     idle_powered.setflags(write=False)
-    return Block(block.power, block.plant, block.solar, block.battery, idle_powered)
+    return Block(block.power, block.plant, block.solar, block.battery, idle_powered, block.reserve)
