@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -81,15 +81,17 @@ def staged(plant: CoolingPlant, telemetry: Telemetry, steps: Iterable[Stage], ru
     for step in steps:
         signals = _usable(plant, telemetry, step.signals, running)
         known = tuple(parameter(plant, name) for name in step.settings)
+        # all ends are compared with the same weights, those of the plant before the step
+        judge = Problem(plant, telemetry, known, signals, running, plant)
         ends = []
         for start in step.starts if signals else ():
             try:
                 begun = changed(plant, start)
             except ValueError:  # this start contradicts the plant's other values; another does not
                 continue
-            problem = Problem(plant, telemetry, known, signals, running, begun)
-            point, cost = _solve(problem)
-            ends.append((cost, problem.plant_at(point)))
+            point = _solve(replace(judge, begun=begun))
+            square = (judge.residuals(point) / OUTLIER) ** 2
+            ends.append((float(_loss(len(point), square)[0].sum()), judge.plant_at(point)))
         if ends:
             plant = min(ends, key=lambda end: end[0])[1]
     return plant
@@ -125,7 +127,7 @@ def joint(
     known = tuple(parameter(plant, name) for name in settings)
     for _ in range(PASSES):
         problem = Problem(plant, telemetry, known, signals, running, begun)
-        point, _cost = _solve(problem)
+        point = _solve(problem)
         begun = problem.plant_at(point)
     return Fit(begun, _estimates(problem, point), problem.told_errors(point))
 
@@ -142,8 +144,8 @@ def _usable(plant: CoolingPlant, telemetry: Telemetry, wanted: frozenset[str], r
     return tuple(name for name in found if name != "cooling_kw" or not parts)
 
 
-def _solve(problem: Problem) -> tuple[npt.NDArray[np.float64], float]:
-    """Return the best point near the begun plant, and half its sum of squares; outliers count by their distance."""
+def _solve(problem: Problem) -> npt.NDArray[np.float64]:
+    """Return the best point near the begun plant; outliers count by their distance."""
     low, high = problem.bounds
     start = np.clip(problem.point_of(problem.begun), low + 1e-6 * (high - low), high - 1e-6 * (high - low))
     found = least_squares(
@@ -157,7 +159,7 @@ def _solve(problem: Problem) -> tuple[npt.NDArray[np.float64], float]:
         xtol=CLOSE,
         max_nfev=MOST_STEPS,
     )
-    return found.x, float(found.cost)
+    return np.asarray(found.x)
 
 
 def _loss(priors: int, square: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
