@@ -60,7 +60,7 @@ def gather(
         issued_at=to_utc(issued_at or now).replace(microsecond=0),
         signals=gathered.signals,
         provenance=gathered.provenance,
-        blocks=tuple(_block(site, block, grid, gathered.signals) for block in site.blocks),
+        blocks=tuple(block_of_week(site, block, grid, gathered.signals) for block in site.blocks),
         pools=site.pools,
         runs=runs,
         tariff=site.tariff,
@@ -140,7 +140,15 @@ def _check_running(site: Site, runs: list[Run], grid: TimeGrid) -> None:
             )
 
 
-def _block(site: Site, block: SiteBlock, grid: TimeGrid, signals: Signals) -> Block:
+def block_of_week(site: Site, block: SiteBlock, grid: TimeGrid, signals: Signals) -> Block:
+    """Return a site's block as a week sees it.
+
+    Args:
+        site: The site.
+        block: The block.
+        grid: The slots.
+        signals: The week's weather decides where idle GPUs stay powered.
+    """
     idle_kw = idle_it_kw(site.pools, block.power.name, grid)
     cooling_kw = cooling(block.plant, idle_kw, signals.dry_bulb_c, signals.wet_bulb_c).cooling_kw
     room_kw = capacity_kw(block.power, grid.starts, grid.slot)
