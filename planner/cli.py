@@ -321,7 +321,7 @@ def demo_command(out: Path) -> None:
 
     with clean_stdout():
         done = demo(out, stage)
-    for label in done.outcome.week.labels:
+    for label in done.outcome.labels:
         note(f"note: {label}")
     click.echo(f"The first {FOLLOWED_H:.0f} h of the week, as planned and as the simulated training reports them:")
     Console().print(demo_table(done))

@@ -31,7 +31,7 @@ def report_html(outcome: Outcome) -> bytes:
         "report.html.j2",
         view=view,
         outcome=outcome,
-        labels=week.labels,
+        labels=outcome.labels,
         grid=embedded(grid_figure(week, time, outcome.runs, scale)),
         shades=shade_scale(),
         gantt=embedded(runs_figure(week, outcome.calendar, outcome.runs, time)),
