@@ -9,12 +9,13 @@ from planner.config import build, model
 from planner.config.draft import Draft, Placed, read_table
 from planner.config.faults import did_you_mean
 from planner.config.moments import Moments
-from thermal.catalogue import Setting, catalogue
+from planner.config.plant_settings import UNUSED, plant_settings
 from thermal.facts import check_value
 from thermal.plant import outages
 
 if TYPE_CHECKING:
     from planner.config.lines import KeyPath
+    from thermal.catalogue import Setting
     from thermal.plant import CoolingPlant
 
 UNIT_SLIP = 50.0
@@ -99,11 +100,13 @@ def _check_battery(placed: Placed[model.BlockTable]) -> None:
 
 def _check_cooling(placed: Placed[model.BlockTable]) -> None:
     table = placed.table.cooling
-    known = {setting.name: setting for setting in catalogue(table.kind)}
+    known = plant_settings(table.kind)
     before = len(placed.faults.found)
     for key, put in (table.model_extra or {}).items():
         if key in known:
             _check_setting(placed, known[key], put)
+        elif key.startswith(UNUSED):
+            placed.fault(("cooling", key), "is of a tank or a heat pump, and plans use neither", "leave it out")
         else:
             placed.fault(
                 ("cooling", key), f"a {table.kind} plant has no setting of that name", did_you_mean(key, known)

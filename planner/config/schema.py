@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.config.model import GradedTable, SiteFile
-from thermal.catalogue import Setting, catalogue
+from planner.config.plant_settings import plant_settings
+from thermal.catalogue import Setting
 
 SCHEMA_FILE = "site.schema.json"
 """Name under which the schema stands beside a site file."""
@@ -22,7 +23,7 @@ def site_schema() -> dict[str, Any]:
     cooling = schema["$defs"]["CoolingTable"]
     cooling["additionalProperties"] = False
     schema["$defs"]["GradedTable"] = _without_titles(GradedTable.model_json_schema())
-    of_kind = {kind: {s.name: s for s in catalogue(kind)} for kind in cooling["properties"]["kind"]["enum"]}
+    of_kind = {kind: plant_settings(kind) for kind in cooling["properties"]["kind"]["enum"]}
     for settings in of_kind.values():
         for name in settings:
             having = {kind: known[name] for kind, known in of_kind.items() if name in known}

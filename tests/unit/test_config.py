@@ -605,6 +605,12 @@ def test_what_is_no_number_is_no_setting(value):
     assert fault.key.endswith("cdu_approach_k.value")
 
 
+def test_a_setting_that_would_do_nothing_is_refused():
+    for line in ("store_volume_m3 = 500", "heat_pump_capacity_share = 0.2"):
+        (fault,) = faults_of(edited(with_cooling(line)))
+        assert "plans use neither" in fault.what
+
+
 def test_values_that_contradict_each_other_are_one_fault_of_the_plant():
     (fault,) = faults_of(edited(with_cooling("supply_setpoint_c = 44", "supply_limit_c = 42")))
     assert fault.key == "block[0].cooling"

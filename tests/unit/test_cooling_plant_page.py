@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from planner.config import site_from_text, starter_site
-from thermal.catalogue import catalogue
+from planner.config.plant_settings import plant_settings
 from thermal.description import KINDS
 from thermal.ready import air_cooled_lab, tower_chiller, warm_water_with_pad
 
-STARTER_PLANT = 'kind = "dry_cooler" # warm-water loop; "room_air" for an air-cooled room\nrated_it_kw = 90\n'
+STARTER_PLANT = (
+    'kind = "dry_cooler" # warm-water loop; "tower_chiller" for wet towers, "room_air" for an air-cooled room\n'
+    "rated_it_kw = 90\n"
+)
 READY = {
     "Warm water, dry coolers with pads": warm_water_with_pad(90.0),
     "Wet towers and trim chillers": tower_chiller(90.0),
@@ -29,7 +32,7 @@ def settings_table(kind):
     """The settings of a kind in Markdown: name, unit, span, default, grade, source."""
     rows = [f"### `{kind}`", "", "| setting | unit | allowed | default | grade | where the default comes from |"]
     rows.append("|---|---|---|---|---|---|")
-    for setting in catalogue(kind):
+    for setting in plant_settings(kind).values():
         fact = setting.fact
         span = f"{fact.lowest:g} to {fact.highest:g}"
         if fact.choices:
@@ -55,6 +58,6 @@ def test_each_plant_of_the_page_is_a_ready_one(page, title):
 
 
 def test_every_setting_named_on_the_page_exists(page):
-    known = {s.name for kind in KINDS for s in catalogue(kind)} | set(KINDS)
+    known = {name for kind in KINDS for name in plant_settings(kind)} | set(KINDS)
     known |= {"cooling_n1", "ride_through_restart_s", "rated_it_kw"}
     assert set(re.findall(r"`([a-z]+(?:_[a-z0-9]+)+)`", page)) - known == set()
