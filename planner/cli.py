@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 
+from planner.calibrate_command import calibrate_command
 from planner.errors import ConfigError, GridpaceError
 from planner.terminal import clean_stdout, note, open_streams, stage
 
@@ -180,6 +181,76 @@ def csv_command(calendar: Path, table: str, out: Path | None) -> None:
         _write_or_print(out or Path("blocks.csv"), slots_csv(header))
 
 
+@export_group.command("dsx")
+@click.argument("calendar", type=SITE)
+@SITE_OPTION
+@click.option("--integration", default="gridpace", show_default=True, help="Its name at the building system.")
+@click.option(
+    "--tag",
+    "tags",
+    metavar="BLOCK=PATH",
+    multiple=True,
+    help="Tag path of a block's setpoint request at the building system; once per block. [default: <site>/<block>]",
+)
+@click.option("--out", type=SITE, default=Path("dsx.json"), show_default=True, help="File; - prints it.")
+@OFFLINE
+def dsx_command(calendar: Path, site: Path, integration: str, tags: tuple[str, ...], out: Path, offline: bool) -> None:
+    """Write setpoint requests and capacity limits per slot, named as in NVIDIA DSX Exchange.
+
+    A setpoint is a request: the building system keeps authority.
+    """
+    from planner.export.dsx import dsx_json, read_tags
+    from planner.folders import read_published
+    from planner.inputs import week_of
+
+    header, _, home = read_published(calendar)
+    week = week_of(header, site, home, offline=offline)
+    content = dsx_json(week, header, integration=integration, tags=read_tags(tags, [b.name for b in week.blocks]))
+    _write_or_print(out, content)
+
+
+@cli.command("thermal", short_help="Report what a week does to the cooling, for facility staff.")
+@click.argument("site", type=SITE)
+@click.option("--week", metavar="YYYY-Www", help="ISO week, such as 2024-W20; the site file's, or the coming one.")
+@click.option("--out", type=SITE, help="Folder of the week. [default: out/<site>/<ISO week>]")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object and nothing else.")
+@click.option(
+    "--issued-at", metavar="TIME", help="Instant at which the report counts as made, with offset. [default: now]"
+)
+@OFFLINE
+def thermal_command(
+    site: Path, week: str | None, out: Path | None, as_json: bool, issued_at: str | None, offline: bool
+) -> None:
+    """Report a week's temperatures, derated hours, reserve, water and seconds to a limit, for facility staff.
+
+    Takes the IT power of the calendar in force in the week's folder, and full rated power where there is none.
+    """
+    with _json_errors(as_json), clean_stdout():
+        with stage("reading the site and its weather"):
+            from planner.thermal_inputs import read_outlook
+
+            outlook, folder = read_outlook(site, week=week, out=out, issued_at=_instant(issued_at), offline=offline)
+        from planner.export.files import write_files
+        from planner.export.thermal_json import thermal_document, thermal_json
+        from planner.export.thermal_report import thermal_html
+        from planner.export.thermal_view import closing_lines
+
+        for label in outlook.labels:
+            note(f"note: {label}")
+        document = thermal_document(outlook)
+        page, data = folder / "thermal.html", folder / "thermal.json"
+        with stage("writing"):
+            write_files({page: thermal_html(outlook), data: thermal_json(document)})
+    if as_json:
+        _print_json(document | {"files": {"report": str(page), "data": str(data)}})
+    else:
+        for line in closing_lines(outlook, (page, data)):
+            click.echo(line)
+
+
+cli.add_command(calibrate_command)
+
+
 @cli.command("check", short_help="Have the independent judge replay a calendar.")
 @click.argument("calendar", type=SITE)
 @SITE_OPTION
@@ -250,7 +321,7 @@ def demo_command(out: Path) -> None:
 
     with clean_stdout():
         done = demo(out, stage)
-    for label in done.outcome.week.labels:
+    for label in done.outcome.labels:
         note(f"note: {label}")
     click.echo(f"The first {FOLLOWED_H:.0f} h of the week, as planned and as the simulated training reports them:")
     Console().print(demo_table(done))

@@ -11,7 +11,8 @@ from planner.outlook import FIELDS, FLAT_PRICE, gather_signals
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, to_utc, zone
 from planner.week import Block, Signals, Week, idle_it_kw
 from power.blocks import capacity_kw
-from thermal.plant import cooling, w_max_kw
+from thermal.plant import cooling
+from thermal.reserve import carried_it_kw
 
 if TYPE_CHECKING:
     from planner.config.site import Site, SiteBlock
@@ -59,7 +60,7 @@ def gather(
         issued_at=to_utc(issued_at or now).replace(microsecond=0),
         signals=gathered.signals,
         provenance=gathered.provenance,
-        blocks=tuple(_block(site, block, grid, gathered.signals) for block in site.blocks),
+        blocks=tuple(block_of_week(site, block, grid, gathered.signals) for block in site.blocks),
         pools=site.pools,
         runs=runs,
         tariff=site.tariff,
@@ -139,11 +140,19 @@ def _check_running(site: Site, runs: list[Run], grid: TimeGrid) -> None:
             )
 
 
-def _block(site: Site, block: SiteBlock, grid: TimeGrid, signals: Signals) -> Block:
+def block_of_week(site: Site, block: SiteBlock, grid: TimeGrid, signals: Signals) -> Block:
+    """Return a site's block as a week sees it.
+
+    Args:
+        site: The site.
+        block: The block.
+        grid: The slots.
+        signals: The week's weather decides where idle GPUs stay powered.
+    """
     idle_kw = idle_it_kw(site.pools, block.power.name, grid)
     cooling_kw = cooling(block.plant, idle_kw, signals.dry_bulb_c, signals.wet_bulb_c).cooling_kw
     room_kw = capacity_kw(block.power, grid.starts, grid.slot)
-    carried_kw = w_max_kw(block.plant, signals.dry_bulb_c, signals.wet_bulb_c)
+    carried_kw = carried_it_kw(block.plant, block.reserve, signals.dry_bulb_c, signals.wet_bulb_c)
     idle_powered = (idle_kw + cooling_kw <= room_kw) & (idle_kw <= carried_kw)
     idle_powered.setflags(write=False)
-    return Block(block.power, block.plant, block.solar, block.battery, idle_powered)
+    return Block(block.power, block.plant, block.solar, block.battery, idle_powered, block.reserve)

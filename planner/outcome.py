@@ -87,3 +87,8 @@ class Outcome:
     accounts: tuple[RunAccount, ...] = ()
     accounted_until: datetime | None = None
     hindsight: Hindsight | None = None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Sentences that every output must show: those of the inputs and those of the calendar, each once."""
+        return tuple(dict.fromkeys((*self.week.labels, *self.calendar.notes)))

@@ -55,6 +55,7 @@ def plan_week(week: Week, options: PlanOptions, stage: Stage) -> tuple[Outcome, 
             certified_gap=found.mip_gap,
             shortfalls=found.shortfalls,
             options={"gap_target": options.gap_target},
+            notes=tuple(fit.sentence for fit in found.cooling if fit.sentence),
         )
         return judged(week, calendar, runs), found
 

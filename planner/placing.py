@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from power.gpu import at_limit
-from thermal.plant import cooling, w_max_kw
+from thermal.plant import cooling
+from thermal.reserve import carried_it_kw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -156,7 +157,7 @@ def room_kw(week: Week) -> dict[str, npt.NDArray[np.float64]]:
 def _room_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
     dry_c, wet_c = week.signals.dry_bulb_c, week.signals.wet_bulb_c
     allowed_kw = week.capacity_kw(block) - resting_charge_kw(week, block)
-    low, high = np.zeros(week.grid.n_slots), w_max_kw(block.plant, dry_c, wet_c)
+    low, high = np.zeros(week.grid.n_slots), carried_it_kw(block.plant, block.reserve, dry_c, wet_c)
     whole = high + cooling(block.plant, high, dry_c, wet_c).cooling_kw <= allowed_kw
     most_kw = high.copy()
     for _ in range(_BISECTIONS):

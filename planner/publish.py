@@ -49,6 +49,7 @@ def to_calendar(
     certified_gap: float | None,
     shortfalls: Sequence[Shortfall] = (),
     options: Mapping[str, str | float] | None = None,
+    notes: Sequence[str] = (),
 ) -> tuple[Calendar, list[RunCalendar]]:
     """Return the calendar of a schedule, the same for the same inputs.
 
@@ -59,6 +60,7 @@ def to_calendar(
         certified_gap: Proven relative distance from the best plan, or None if nothing was proven.
         shortfalls: Promises that the schedule does not keep.
         options: What else decides about the plan, such as the gap target; name -> value.
+        notes: Sentences that every output must show beside the week's own.
 
     Returns:
         The header and the windows of every run in the week's order; all carry the content's own id.
@@ -89,7 +91,7 @@ def to_calendar(
             for s in shortfalls
         ),
         blocks=tuple(_block_plan(block, f, week) for block, f in zip(week.blocks, flows, strict=True)),
-        notes=week.labels,
+        notes=(*week.labels, *notes),
     )
     runs = [
         RunCalendar(
@@ -146,10 +148,12 @@ def _flows(week: Week, schedule: Schedule, runs: list[RunSlots]) -> list[BlockFl
     for block in week.blocks:
         it_kw = block_it_kw(week, block, runs, parts)
         powered = week.plant_powered(block)[parts.slot]
+        held_c = None if block.plant.loop is None else _requested_c(week, block)[parts.slot]
+        cooling_kw = cooling(block.plant, it_kw, dry_c, wet_c, supply_c=held_c).cooling_kw
         flows.append(
             dispatch(
                 parts.mean(it_kw),
-                parts.mean(np.where(powered, cooling(block.plant, it_kw, dry_c, wet_c).cooling_kw, 0.0)),
+                parts.mean(np.where(powered, cooling_kw, 0.0)),
                 decided[block.name],
                 week.solar_kw(block),
                 block.battery,
@@ -170,8 +174,13 @@ def _block_plan(block: Block, flows: BlockFlows, week: Week) -> BlockPlan:
         charge_kw=_series(flows.charge_kw),
         discharge_kw=_series(flows.discharge_kw),
         battery_kwh=_series(flows.battery_kwh),
-        supply_setpoint_c=_series(setpoint_c(block.plant, week.signals.dry_bulb_c, week.signals.wet_bulb_c)),
+        supply_setpoint_c=_series(_requested_c(week, block)),
     )
+
+
+def _requested_c(week: Week, block: Block) -> npt.NDArray[np.float64]:
+    """Return the supply temperature to request per slot, to the last decimal that files carry, deg C, shape (T,)."""
+    return np.round(setpoint_c(block.plant, week.signals.dry_bulb_c, week.signals.wet_bulb_c), 6)
 
 
 def _series(values: npt.NDArray[np.float64]) -> tuple[float, ...]:

@@ -76,6 +76,33 @@ class Shortfall:
 
 
 @dataclass(frozen=True)
+class CoolingFit:
+    """How well the program's cooling curves of one block follow its plant.
+
+    Args:
+        block: Name of the block.
+        energy_kwh: Cooling energy by the program's curves.
+        rough_h: Hours in which the plant's curve is not convex to within 0.25 % of its rated IT power.
+        binary_h: Hours of these in which a binary chooses between two pieces of the curve.
+        one_piece_h: Hours of these in which the IT power that the block can take lies on one piece: no choice is left.
+        hull_gap_kw: Largest distance between the plant's curve and its convex hull.
+        piece_gap_kw: The same within the pieces that the program uses.
+        fit_error_kw: Largest distance between the plant's curve and the program's; the program never takes less.
+        sentence: For people, where the plant's curve is not convex; else "".
+    """
+
+    block: str
+    energy_kwh: float
+    rough_h: float
+    binary_h: float
+    one_piece_h: float
+    hull_gap_kw: float
+    piece_gap_kw: float
+    fit_error_kw: float
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Schedule:
     """The decisions for all runs and blocks of a week."""
 
@@ -98,6 +125,7 @@ class Plan:
         build_s: Seconds to build the program.
         solve_s: Seconds to solve it.
         size: Name -> count: columns, rows, binaries, cuts.
+        cooling: How well the program follows each block's cooling.
     """
 
     schedule: Schedule
@@ -110,3 +138,4 @@ class Plan:
     build_s: float
     solve_s: float
     size: tuple[tuple[str, int], ...]
+    cooling: tuple[CoolingFit, ...] = ()

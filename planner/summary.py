@@ -13,7 +13,7 @@ from planner.timegrid import iso, week_name
 if TYPE_CHECKING:
     from planner.evaluate import Evaluation
     from planner.outcome import Outcome, Savings
-    from planner.schedule import Plan
+    from planner.schedule import CoolingFit, Plan
 
 HEADLINE = "asap"
 """The way of working without a plan that savings are stated against first."""
@@ -44,7 +44,7 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
         "issued_at": iso(week.issued_at),
         "valid_from": iso(week.grid.start),
         "valid_until": iso(week.grid.end),
-        "labels": list(week.labels),
+        "labels": list(outcome.labels),
         "status": plan.status,
         "mip_gap": plan.mip_gap,
         "objective": plan.objective,
@@ -68,6 +68,7 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
         "water_l": found.water_l,
         "peak_kw": found.peak_kw,
         "pue": found.pue,
+        "cooling": [_cooling(fit, found) for fit in plan.cooling],
         "terms": asdict(found.terms),
         "baseline": {
             other.name: {
@@ -102,6 +103,14 @@ def _figures(found: Evaluation) -> dict[str, float]:
         "cost": found.cost,
         "tokens": found.tokens,
     }
+
+
+def _cooling(fit: CoolingFit, found: Evaluation) -> dict[str, float | str | None]:
+    """Return how well the program followed a block's cooling, with the replay's cooling energy beside its own."""
+    (block,) = (block for block in found.blocks if block.block == fit.block)
+    replay_kwh = float(block.cooling_kw.sum()) * found.slot_h
+    off_pct = 100.0 * (fit.energy_kwh / replay_kwh - 1.0) if replay_kwh else None
+    return {**asdict(fit), "replay_kwh": replay_kwh, "off_pct": off_pct}
 
 
 def _savings(savings: Savings | None, reason: str) -> dict[str, float | str | None]:

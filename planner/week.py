@@ -20,6 +20,7 @@ from planner.timegrid import TimeGrid, iso, zone
 from power.blocks import capacity_kw
 from power.renewables import solar_power_kw
 from thermal.plant import cooling
+from thermal.reserve import NOTHING, Reserve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,6 +98,7 @@ class Block:
         battery: Its battery, or None.
         idle_powered: Per slot, whether GPUs without a job stay powered (they are powered down where the capacity or the
             cooling of the slot could not even carry all of them idle), shape (T,) of bool.
+        reserve: What its cooling keeps in hand.
     """
 
     power: PowerBlock
@@ -104,6 +106,7 @@ class Block:
     solar: SolarArray | None
     battery: Battery | None
     idle_powered: npt.NDArray[np.bool_]
+    reserve: Reserve = NOTHING
 
     @property
     def name(self) -> str:
@@ -302,8 +305,7 @@ class Week:
         It is off where the block's capacity could not carry even what the plant takes without any IT power, as before
         the block's service begins and in a full outage; no IT power is possible there.
         """
-        standing = cooling(block.plant, 0.0, self.signals.dry_bulb_c, self.signals.wet_bulb_c).cooling_kw
-        return np.asarray(standing <= self.capacity_kw(block))
+        return stands_powered(block.plant, self.capacity_kw(block), self.signals)
 
     def solar_kw(self, block: Block, signals: Signals | None = None) -> npt.NDArray[np.float64]:
         """Return the solar power on offer in `block` per slot, kW, shape (T,); by other signals where given."""
@@ -356,6 +358,20 @@ class Week:
     def sha256(self) -> str:
         """Digest of `canonical`, hexadecimal."""
         return hashlib.sha256(self.canonical()).hexdigest()
+
+
+def stands_powered(
+    plant: CoolingPlant, capacity_kw: npt.NDArray[np.float64], signals: Signals
+) -> npt.NDArray[np.bool_]:
+    """Return per slot whether a cooling plant stands under power (`Week.plant_powered`), shape (T,).
+
+    Args:
+        plant: The plant.
+        capacity_kw: Facility power that its block may take, kW, shape (T,).
+        signals: The weather.
+    """
+    standing = cooling(plant, 0.0, signals.dry_bulb_c, signals.wet_bulb_c).cooling_kw
+    return np.asarray(standing <= capacity_kw)
 
 
 def idle_it_kw(pools: Iterable[Pool], block: str, grid: TimeGrid) -> npt.NDArray[np.float64]:

@@ -11,6 +11,7 @@ import math
 import numpy as np
 from scipy.optimize import linprog
 
+from planner.optimize.curves import SEGMENTS
 from planner.week import Run, Week
 from thermal.envelope import fit_envelope
 
@@ -200,10 +201,21 @@ def _landing_h(week, run):
     return max(over) if work > 0 else 0.0
 
 
+def cooling_curve(week, block):
+    """The cooling segments of a block, between all its GPUs idle and all at their highest point."""
+    most = np.zeros(week.grid.n_slots)
+    for pool in week.pools:
+        if pool.block == block.name:
+            used = [p.it_w_per_gpu for r in week.runs for o in r.options if o.pool == pool.name for p in o.points]
+            most += pool.gpus_in_service(week.grid) * max([pool.gpu.idle_w_per_gpu, *used]) / 1000
+    signals = week.signals
+    return fit_envelope(block.plant, signals.dry_bulb_c, signals.wet_bulb_c, SEGMENTS, (week.idle_kw(block), most))
+
+
 def _add_block(week, program, block, it_terms, idle_kw):
     T, h = week.grid.n_slots, week.grid.slot_h
     capacity, solar_kw = week.capacity_kw(block), week.solar_kw(block)
-    envelope = fit_envelope(block.plant, week.signals.dry_bulb_c, week.signals.wet_bulb_c)
+    envelope = cooling_curve(week, block)
     money = _money_per_kwh(week) * h
     water = envelope.water_l_per_kwh / 1000 * week.prices.water_per_m3 * h
     imports, its, before = [], [], None

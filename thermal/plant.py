@@ -2,152 +2,94 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thermal.checks import check_kind, check_loop, check_rated, check_room
-from thermal.loop import LiquidLoop, air_in_c, full_fan_supply_c, held_supply_c, loop_state
-from thermal.room import RoomAir, room_state
+from thermal.catalogue import settings
+from thermal.chain import loop_state, safe_at_limit
+from thermal.components.room import room_state
+from thermal.description import CoolingPlant
+from thermal.outdoors import outdoors
+from thermal.ready import dry_cooler, room_air, tower_chiller
+from thermal.setpoint import held_supply_c, leakage_share
+from thermal.units_out import ALL, Running
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-BISECTIONS = 50  # halves the span of 0 to rated IT power to rounding error
+    from thermal.chain import LoopState
+    from thermal.loop import LiquidLoop
 
+__all__ = [
+    "CoolingPlant",
+    "CoolingState",
+    "cooling",
+    "dry_cooler",
+    "outages",
+    "room_air",
+    "setpoint_c",
+    "settings",
+    "tower_chiller",
+    "w_max_kw",
+    "w_max_n1_kw",
+]
 
-@dataclass(frozen=True)
-class CoolingPlant:
-    """The cooling of one block.
-
-    Args:
-        kind: "dry_cooler" (warm-water loop with dry coolers; a small room carries the heat liquid does not reach) or
-            "room_air" (all heat to air).
-        rated_it_kw: Largest IT power that the plant is built for, kW.
-        loop: The warm-water loop, or None for "room_air".
-        room: The room's air cooling.
-    """
-
-    kind: str
-    rated_it_kw: float
-    loop: LiquidLoop | None
-    room: RoomAir
-
-    def __post_init__(self) -> None:
-        check_kind(self.kind, self.loop)
-        check_rated(self.rated_it_kw)
-        check_room(self.room)
-        if self.loop is not None:
-            check_loop(self.loop)
-
-    @property
-    def liquid_heat_share(self) -> float:
-        """Share of IT heat that leaves by liquid."""
-        return 0.0 if self.loop is None else self.loop.liquid_heat_share
-
-    @property
-    def supply_setpoint_c(self) -> float:
-        """Design supply temperature, deg C: liquid, or air where there is no liquid."""
-        return self.room.air_supply_setpoint_c if self.loop is None else self.loop.supply_setpoint_c
-
-    @property
-    def supply_limit_c(self) -> float:
-        """Highest supply temperature for the racks, deg C: liquid, or air where there is no liquid."""
-        return self.room.air_supply_limit_c if self.loop is None else self.loop.supply_limit_c
+SCAN_STEPS = 20  # loads at which limits are looked at first, over rated IT power
+BISECTIONS = 46  # halves the span between two of them to rounding error
 
 
 @dataclass(frozen=True)
 class CoolingState:
     """A plant's steady state; arrays of one shape (...).
 
-    Energy closes: heat_rejected_kw = IT power + pump_kw + room_fan_kw + compressor_kw. Fans that stand behind the
-    coils outdoors warm outdoor air only and are not part of it.
+    Energy closes: heat_rejected_kw = IT power + pump_kw + room_fan_kw + compressor_kw - heat_taken_kw. Fans that stand
+    behind the coils outdoors warm outdoor air only and are not part of it. Fields of liquid are not a number where
+    there is no liquid.
 
     Args:
         cooling_kw: All electric power of cooling: fan_kw + pump_kw + compressor_kw, kW.
         fan_kw: Outdoor and room fans, kW.
         room_fan_kw: Room fans alone, kW.
-        pump_kw: Pumps, kW.
-        compressor_kw: Compressors, kW.
+        pump_kw: Pumps of both loops, kW.
+        rack_pump_kw: Pumps of the rack loop alone, kW.
+        compressor_kw: Compressors of chillers and room, kW.
+        chiller_kw: Compressors of the chillers alone, kW.
+        chiller_heat_kw: Heat that went through the chillers, kW.
         supply_temp_c: What the racks get, deg C: liquid, or air where there is no liquid.
         air_supply_temp_c: Air to the racks, deg C.
-        return_temp_c: Facility water into the dry coolers, deg C; not a number where there is no liquid.
-        fan_speed: Speed of the dry coolers' fans, share of full; 0 where there is no liquid.
-        water_l_per_h: Water that an adiabatic pad takes, L/h; 0 without a pad.
+        rack_return_temp_c: Liquid from the racks, deg C.
+        case_temp_c: Cases of the chips, deg C.
+        facility_supply_temp_c: Facility water to the CDUs, deg C.
+        return_temp_c: Facility water into the heat rejection, deg C.
+        fan_speed: Speed of the coolers' or towers' fans, share of full; 0 where there is no liquid.
+        water_l_per_h: Water that pads, towers and wet condensers take, L/h.
         heat_rejected_kw: Heat given to the outdoor air, kW.
+        heat_taken_kw: Heat taken from the facility return for reuse, kW.
+        leakage_kw: Part of the IT power that chips warmer than at the design setpoint take, kW; it is in the IT power,
+            not beside it, and below 0 for cooler chips.
     """
 
     cooling_kw: npt.NDArray[np.float64]
     fan_kw: npt.NDArray[np.float64]
     room_fan_kw: npt.NDArray[np.float64]
     pump_kw: npt.NDArray[np.float64]
+    rack_pump_kw: npt.NDArray[np.float64]
     compressor_kw: npt.NDArray[np.float64]
+    chiller_kw: npt.NDArray[np.float64]
+    chiller_heat_kw: npt.NDArray[np.float64]
     supply_temp_c: npt.NDArray[np.float64]
     air_supply_temp_c: npt.NDArray[np.float64]
+    rack_return_temp_c: npt.NDArray[np.float64]
+    case_temp_c: npt.NDArray[np.float64]
+    facility_supply_temp_c: npt.NDArray[np.float64]
     return_temp_c: npt.NDArray[np.float64]
     fan_speed: npt.NDArray[np.float64]
     water_l_per_h: npt.NDArray[np.float64]
     heat_rejected_kw: npt.NDArray[np.float64]
-
-
-def settings(kind: str) -> tuple[str, ...]:
-    """Return the names that the factory of a kind ("dry_cooler" or "room_air") takes as changes of its defaults."""
-    room = tuple(f.name for f in fields(RoomAir))
-    return room if kind == "room_air" else tuple(f.name for f in fields(LiquidLoop)) + room
-
-
-def dry_cooler(rated_it_kw: float, **changes: Any) -> CoolingPlant:
-    """Return a warm-water plant with dry coolers and no chiller.
-
-    The heat that liquid does not reach (5.5 % by default) is carried by room air. By default the racks get liquid of
-    40 C up to 30 C outdoors, and warmer up to 35 C outdoors, where the limit of 45 C is reached at rated IT power and
-    full fans; above that the plant carries less. Sources and grades of the defaults stand in `LiquidLoop` and
-    `RoomAir`.
-
-    Args:
-        rated_it_kw: Largest IT power that the plant is built for, kW.
-        **changes: Fields of `LiquidLoop` and `RoomAir` that differ from their defaults.
-
-    Returns:
-        The plant.
-
-    Raises:
-        TypeError: A change names no such field.
-        ValueError: A value is out of its range.
-    """
-    _refuse_unknown("dry_cooler", changes)
-    of_room = {f.name for f in fields(RoomAir)}
-    loop = LiquidLoop(**{k: v for k, v in changes.items() if k not in of_room})
-    room = RoomAir(**{k: v for k, v in changes.items() if k in of_room})
-    return CoolingPlant("dry_cooler", rated_it_kw, loop, room)
-
-
-def room_air(rated_it_kw: float, **changes: Any) -> CoolingPlant:
-    """Return an air-cooled room: room fans, direct-expansion compressors and an economiser.
-
-    Sources and grades of the defaults stand in `RoomAir`.
-
-    Args:
-        rated_it_kw: Largest IT power that the plant is built for, kW.
-        **changes: Fields of `RoomAir` that differ from their defaults.
-
-    Returns:
-        The plant.
-
-    Raises:
-        TypeError: A change names no such field.
-        ValueError: A value is out of its range.
-    """
-    _refuse_unknown("room_air", changes)
-    return CoolingPlant("room_air", rated_it_kw, None, RoomAir(**changes))
-
-
-def _refuse_unknown(kind: str, changes: dict[str, Any]) -> None:
-    known = settings(kind)
-    for name in changes:
-        if name not in known:
-            raise TypeError(f"{name} is no setting of a {kind} plant; it has {', '.join(known)}")
+    heat_taken_kw: npt.NDArray[np.float64]
+    leakage_kw: npt.NDArray[np.float64]
 
 
 def cooling(
@@ -155,6 +97,10 @@ def cooling(
     it_kw: npt.ArrayLike,
     dry_bulb_c: npt.ArrayLike,
     wet_bulb_c: npt.ArrayLike,
+    *,
+    supply_c: npt.ArrayLike | None = None,
+    heat_taken_kw: npt.ArrayLike = 0.0,
+    running: Running = ALL,
 ) -> CoolingState:
     """Return the plant's steady state; arguments broadcast against each other.
 
@@ -162,63 +108,125 @@ def cooling(
         plant: The plant.
         it_kw: IT power, kW, 0 to 110 % of rated, shape (...).
         dry_bulb_c: Outdoor dry bulb, deg C, -40 to 55, shape (...).
-        wet_bulb_c: Outdoor wet bulb, deg C, shape (...); only a pad (`pad_effectiveness` above 0) depends on it.
+        wet_bulb_c: Outdoor wet bulb, deg C, shape (...); pads and towers depend on it.
+        supply_c: Liquid supply that is held, deg C, shape (...); by default the plant's own (`setpoint_c`).
+        heat_taken_kw: Heat taken from the facility return for reuse, kW, shape (...).
+        running: Units that run.
 
     Returns:
         The state, every array of the broadcast shape.
     """
-    it, dry, wet = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (it_kw, dry_bulb_c, wet_bulb_c)))
-    load = it / plant.rated_it_kw
+    it, dry, wet, taken_kw = (np.asarray(v, dtype=np.float64) for v in (it_kw, dry_bulb_c, wet_bulb_c, heat_taken_kw))
+    load = np.atleast_1d(it / plant.rated_it_kw)
     air_kw = plant.rated_it_kw * (1.0 - plant.liquid_heat_share)
-    room = room_state(plant.room, load, dry)
+    room = room_state(plant.room, load, dry, running.room)
+    none, unknown = np.zeros(()), np.full((), np.nan)
+    liquid_kw = plant.rated_it_kw * plant.liquid_heat_share
+    loop = None if plant.loop is None else _loop(plant.loop, load, dry, wet, supply_c, taken_kw / liquid_kw, running)
     room_fan_kw = air_kw * room.room_fan
-    fan_kw = room_fan_kw + air_kw * room.outdoor_fan
-    compressor_kw = air_kw * room.compressor
-    heat_kw = air_kw * room.heat
-    pump_kw, fan_speed, water_l_per_h = np.zeros_like(load), np.zeros_like(load), np.zeros_like(load)
-    supply_c, return_c = room.supply_c, np.full_like(load, np.nan)
-    if plant.loop is not None:
-        liquid_kw = plant.rated_it_kw * plant.liquid_heat_share
-        loop = loop_state(plant.loop, load, dry, wet)
-        pump_kw = liquid_kw * loop.pump
-        fan_kw = fan_kw + liquid_kw * loop.fan
-        heat_kw = heat_kw + liquid_kw * loop.heat
-        supply_c, return_c, fan_speed = loop.supply_c, loop.return_c, loop.fan_speed
-        water_l_per_h = liquid_kw * loop.evaporated_l_per_h
-    return CoolingState(
-        cooling_kw=fan_kw + pump_kw + compressor_kw,
-        fan_kw=fan_kw,
-        room_fan_kw=room_fan_kw,
-        pump_kw=pump_kw,
-        compressor_kw=compressor_kw,
-        supply_temp_c=supply_c,
-        air_supply_temp_c=room.supply_c,
-        return_temp_c=return_c,
-        fan_speed=fan_speed,
-        water_l_per_h=water_l_per_h,
-        heat_rejected_kw=heat_kw,
-    )
+    state = {
+        "fan_kw": room_fan_kw + air_kw * room.outdoor_fan,
+        "room_fan_kw": room_fan_kw,
+        "pump_kw": none,
+        "rack_pump_kw": none,
+        "compressor_kw": air_kw * room.compressor,
+        "chiller_kw": none,
+        "chiller_heat_kw": none,
+        "supply_temp_c": room.supply_c,
+        "air_supply_temp_c": room.supply_c,
+        "rack_return_temp_c": unknown,
+        "case_temp_c": unknown,
+        "facility_supply_temp_c": unknown,
+        "return_temp_c": unknown,
+        "fan_speed": none,
+        "water_l_per_h": none,
+        "heat_rejected_kw": air_kw * room.heat,
+        "heat_taken_kw": none,
+        "leakage_kw": none,
+    }
+    if plant.loop is not None and loop is not None:
+        state |= {
+            "fan_kw": state["fan_kw"] + liquid_kw * loop.fan,
+            "pump_kw": liquid_kw * (loop.rack_pump + loop.facility_pump),
+            "rack_pump_kw": liquid_kw * loop.rack_pump,
+            "compressor_kw": state["compressor_kw"] + liquid_kw * loop.compressor,
+            "chiller_kw": liquid_kw * loop.compressor,
+            "chiller_heat_kw": liquid_kw * loop.cooled,
+            "supply_temp_c": loop.supply_c,
+            "rack_return_temp_c": loop.rack_return_c,
+            "case_temp_c": loop.case_c,
+            "facility_supply_temp_c": loop.facility_supply_c,
+            "return_temp_c": loop.facility_return_c,
+            "fan_speed": loop.fan_speed,
+            "water_l_per_h": liquid_kw * loop.water_l_per_h,
+            "heat_rejected_kw": state["heat_rejected_kw"] + liquid_kw * loop.heat,
+            "heat_taken_kw": liquid_kw * loop.taken,
+            "leakage_kw": it * leakage_share(plant.loop, loop.supply_c),
+        }
+    state["cooling_kw"] = state["fan_kw"] + state["pump_kw"] + state["compressor_kw"]
+    held_shape = () if supply_c is None else np.shape(supply_c)
+    shape = np.broadcast_shapes(it.shape, dry.shape, wet.shape, taken_kw.shape, held_shape)
+    lifted = np.broadcast_shapes(shape, (1,))
+    return CoolingState(**{name: np.broadcast_to(v, lifted).reshape(shape) for name, v in state.items()})
 
 
-def w_max_kw(plant: CoolingPlant, dry_bulb_c: npt.ArrayLike, wet_bulb_c: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return the largest IT power that keeps liquid and air to the racks within their limits.
+def _loop(
+    loop: LiquidLoop,
+    load: npt.NDArray[np.float64],
+    dry_c: npt.NDArray[np.float64],
+    wet_c: npt.NDArray[np.float64],
+    supply_c: npt.ArrayLike | None,
+    taken: npt.NDArray[np.float64],
+    running: Running,
+) -> LoopState:
+    air = outdoors(loop, *np.broadcast_arrays(dry_c, wet_c))
+    held_c = held_supply_c(loop, air) if supply_c is None else np.asarray(supply_c, dtype=np.float64)
+    return loop_state(loop, load, air, held_c, running, taken)
+
+
+def w_max_kw(
+    plant: CoolingPlant, dry_bulb_c: npt.ArrayLike, wet_bulb_c: npt.ArrayLike, *, running: Running = ALL
+) -> npt.NDArray[np.float64]:
+    """Return the largest IT power up to which liquid, chip cases and air stay within their limits.
 
     Args:
         plant: The plant.
         dry_bulb_c: Outdoor dry bulb, deg C, shape (...).
         wet_bulb_c: Outdoor wet bulb, deg C, shape (...).
+        running: Units that run.
 
     Returns:
         IT power in kW, shape (...), from 0 (no power is safe) to rated_it_kw.
     """
     dry, wet = np.broadcast_arrays(np.asarray(dry_bulb_c, np.float64), np.asarray(wet_bulb_c, np.float64))
-    low, high = np.zeros_like(dry), np.ones_like(dry)
-    for _ in range(BISECTIONS):
-        mid = 0.5 * (low + high)
-        safe = _within_limits(plant, mid, dry, wet)
-        low, high = np.where(safe, mid, low), np.where(safe, high, mid)
-    at_rated = _within_limits(plant, np.ones_like(dry), dry, wet)
-    return plant.rated_it_kw * np.where(at_rated, 1.0, low)
+    loads = np.linspace(0.0, 1.0, SCAN_STEPS + 1)
+    safe = _within_limits(plant, loads, dry[..., None], wet[..., None], running)
+    all_safe = safe.all(axis=-1)
+    # the first load that is not safe: facility pumps that slow down more than rack pumps can make little load the worse
+    first = np.argmin(safe, axis=-1)
+    low, high = loads[np.maximum(first - 1, 0)], loads[first]
+    if not all_safe.all():
+        for _ in range(BISECTIONS):
+            mid = 0.5 * (low + high)
+            fits = _within_limits(plant, mid, dry, wet, running)
+            low, high = np.where(fits, mid, low), np.where(fits, high, mid)
+    return np.asarray(plant.rated_it_kw * np.where(all_safe, 1.0, low))
+
+
+def w_max_n1_kw(plant: CoolingPlant, dry_bulb_c: npt.ArrayLike, wet_bulb_c: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return the largest IT power with the worst single unit out, kW; arguments as for `w_max_kw`."""
+    one_out = [w_max_kw(plant, dry_bulb_c, wet_bulb_c, running=running) for running in outages(plant).values()]
+    return np.asarray(np.minimum.reduce(one_out))
+
+
+def outages(plant: CoolingPlant) -> dict[str, Running]:
+    """Return, for each kind of unit that the plant has, what runs when one of that kind is out."""
+    counts = {"room": plant.room.dx_count} if plant.liquid_heat_share < 1.0 else {}
+    if plant.loop is not None:
+        counts |= {"rejection": plant.loop.rejection.count, "cdu": plant.loop.cdu.count}
+        if plant.loop.has_chiller:
+            counts["chiller"] = plant.loop.chiller.count
+    return {kind: ALL._replace(**{kind: 1.0 - 1.0 / count}) for kind, count in counts.items()}
 
 
 def _within_limits(
@@ -226,19 +234,21 @@ def _within_limits(
     load: npt.NDArray[np.float64],
     dry_bulb_c: npt.NDArray[np.float64],
     wet_bulb_c: npt.NDArray[np.float64],
+    running: Running,
 ) -> npt.NDArray[np.bool_]:
-    safe: npt.NDArray[np.bool_] = room_state(plant.room, load, dry_bulb_c).supply_c <= plant.room.air_supply_limit_c
+    if min(running.rejection, running.cdu, running.room) <= 0.0:
+        return np.zeros(np.broadcast_shapes(load.shape, dry_bulb_c.shape), dtype=np.bool_)
+    safe = room_state(plant.room, load, dry_bulb_c, running.room).supply_c <= plant.room.air_supply_limit_c
     if plant.loop is not None:
-        air_c = air_in_c(plant.loop, dry_bulb_c, wet_bulb_c)
-        safe &= full_fan_supply_c(plant.loop, load, air_c) <= plant.loop.supply_limit_c
-    return safe
+        safe = safe & safe_at_limit(plant.loop, load, outdoors(plant.loop, dry_bulb_c, wet_bulb_c), running)
+    return np.asarray(safe)
 
 
 def setpoint_c(plant: CoolingPlant, dry_bulb_c: npt.ArrayLike, wet_bulb_c: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return the supply temperature to request per slot: what the plant holds from zero to rated IT power.
 
-    A room's is constant; a loop's follows the weather (`thermal.loop.held_supply_c`). It is a request: the building's
-    controls keep authority.
+    A room's is constant; a loop's follows the weather (`thermal.setpoint`). It is a request: the building's controls
+    keep authority.
 
     Args:
         plant: The plant.
@@ -251,4 +261,4 @@ def setpoint_c(plant: CoolingPlant, dry_bulb_c: npt.ArrayLike, wet_bulb_c: npt.A
     dry, wet = np.broadcast_arrays(np.asarray(dry_bulb_c, np.float64), np.asarray(wet_bulb_c, np.float64))
     if plant.loop is None:
         return np.full_like(dry, plant.room.air_supply_setpoint_c)
-    return held_supply_c(plant.loop, air_in_c(plant.loop, dry, wet))
+    return held_supply_c(plant.loop, outdoors(plant.loop, dry, wet))

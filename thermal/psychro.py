@@ -1,7 +1,8 @@
-"""Wet-bulb temperature from what weather services do offer: temperature and relative humidity."""
+"""Humid air: the wet bulb from what weather services do offer, and what saturated air holds."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ _MASS_RATIO = 0.621945  # molar mass of water over that of dry air
 _KELVIN = 273.15
 _WIDEST_DEPRESSION_K = 60.0  # bone-dry air of 60 deg C has a wet bulb some 40 K lower
 _HALVINGS = 50
+_INVERSION_STEP_K = 0.1  # between entries of the inverted enthalpy: 1e-4 K of error
 
 
 def pressure_pa(altitude_m: float) -> float:
@@ -53,6 +55,53 @@ def wet_bulb_c(
         too_wet = _ratio_at(dry_bulb_c, middle, air_pressure_pa) > ratio
         low, high = np.where(too_wet, low, middle), np.where(too_wet, middle, high)
     return np.where(np.isnan(ratio), np.nan, high)
+
+
+def saturated_ratio(temp_c: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return kg of vapour per kg of dry air in saturated air at sea level, for deg C below 95, shape (...)."""
+    return _humidity_ratio(_saturation_pa(temp_c), _SEA_LEVEL_PA)
+
+
+def saturated_enthalpy_kj_per_kg(temp_c: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the enthalpy of saturated air at sea level, kJ per kg of dry air.
+
+    Args:
+        temp_c: Temperature, deg C, -100 to 95, shape (...).
+
+    Returns:
+        kJ/kg, 0 for dry air of 0 deg C, shape (...).
+
+    Source:
+        ASHRAE Handbook Fundamentals 2017, chapter 1, equation 30.
+    """
+    return np.asarray(1.006 * temp_c + saturated_ratio(temp_c) * (2501.0 + 1.86 * temp_c))
+
+
+def saturated_temp_c(enthalpy_kj_per_kg: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the temperature of saturated air at sea level from its enthalpy, the inverse of the above.
+
+    Args:
+        enthalpy_kj_per_kg: kJ per kg of dry air, shape (...); beyond -60 and 90 deg C the nearer end holds.
+
+    Returns:
+        deg C within 1e-3 K, shape (...).
+    """
+    temps_c, enthalpies = _inversion()
+    return np.asarray(np.interp(enthalpy_kj_per_kg, enthalpies, temps_c))
+
+
+@cache
+def _inversion() -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    temps_c = np.arange(-60.0, 90.0 + _INVERSION_STEP_K, _INVERSION_STEP_K)
+    return temps_c, saturated_enthalpy_kj_per_kg(temps_c)
+
+
+def humidity_ratio(dry_bulb_c: npt.NDArray[np.float64], wet_bulb_c: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return kg of vapour per kg of dry air at sea level, for deg C, shape (...).
+
+    A wet bulb above the dry bulb is read as saturated air, one below that of bone-dry air as bone-dry.
+    """
+    return np.asarray(np.maximum(_ratio_at(dry_bulb_c, np.minimum(wet_bulb_c, dry_bulb_c), _SEA_LEVEL_PA), 0.0))
 
 
 def _saturation_pa(temp_c: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

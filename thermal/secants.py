@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+JUMP_SHARE = 1e-8  # of a curve's span: a step no wider is a jump
 SLOPE_NOISE = 1e-9  # a smaller fall of slope from step to step is rounding, not concavity
 
 
@@ -58,6 +59,11 @@ def fit_secants(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], segments
     excess = estimate - y
     error = np.max(np.maximum(excess[:, :-1], excess[:, 1:]) + below, axis=1)
     return Secants(slope, intercept, error, np.max(y - hull, axis=1))
+
+
+def hull_gap(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
+    """Return the largest distance between one curve and its lower convex hull, for rising samples of shape (P,)."""
+    return float(np.max(y - _hull_of_one(x, y)))
 
 
 def _hull(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -133,7 +139,9 @@ def _bends(
     """
     dx = np.diff(x, axis=1)
     slope = np.divide(np.diff(y, axis=1), dx, out=np.zeros_like(dx), where=dx > 0.0)
-    change = np.diff(slope, axis=1)
+    # a step next to nothing wide holds a jump, and neither side of it tells how the other bends
+    jump = dx <= JUMP_SHARE * (x[:, -1:] - x[:, :1])
+    change = np.where(jump[:, :-1] | jump[:, 1:], 0.0, np.diff(slope, axis=1))
     fall = np.maximum(0.0, np.maximum(_pad(-change, left=True), _pad(-change, left=False)))
     rise = np.maximum(0.0, np.maximum(_pad(change, left=True), _pad(change, left=False)))
     return dx * fall / 2.0, dx * rise / 2.0

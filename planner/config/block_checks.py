@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from planner.config import build, model
-from planner.config.draft import Draft, Placed
+from planner.config.draft import Draft, Placed, read_table
 from planner.config.faults import did_you_mean
 from planner.config.moments import Moments
-from thermal.plant import settings
+from planner.config.plant_settings import UNUSED, plant_settings
+from thermal.facts import check_value
+from thermal.plant import outages
+
+if TYPE_CHECKING:
+    from planner.config.lines import KeyPath
+    from thermal.catalogue import Setting
+    from thermal.plant import CoolingPlant
 
 UNIT_SLIP = 50.0
 """Two powers of one block that differ by this factor or more are taken for W, kW and MW mixed up."""
@@ -92,17 +100,63 @@ def _check_battery(placed: Placed[model.BlockTable]) -> None:
 
 def _check_cooling(placed: Placed[model.BlockTable]) -> None:
     table = placed.table.cooling
-    known = settings(table.kind)
+    known = plant_settings(table.kind)
     before = len(placed.faults.found)
-    for key, value in (table.model_extra or {}).items():
-        if key not in known:
+    for key, put in (table.model_extra or {}).items():
+        if key in known:
+            _check_setting(placed, known[key], put)
+        elif key.startswith(UNUSED):
+            placed.fault(("cooling", key), "is of a tank or a heat pump, and plans use neither", "leave it out")
+        else:
             placed.fault(
                 ("cooling", key), f"a {table.kind} plant has no setting of that name", did_you_mean(key, known)
             )
-        elif isinstance(value, (str, list, dict)):
-            placed.fault(("cooling", key), f"is {value!r}; a number is wanted", "write the number without quotes")
-    if len(placed.faults.found) == before:
-        try:
-            build.plant(table)
-        except ValueError as error:
-            placed.fault(("cooling",), str(error), "leave the setting out for its default")
+    if len(placed.faults.found) > before or not placed.sound("cooling"):
+        return
+    try:
+        plant = build.plant(table)
+    except ValueError as error:
+        placed.fault(("cooling",), str(error), "leave the setting out for its default")
+        return
+    _check_reserve(placed, plant)
+
+
+def _check_setting(placed: Placed[model.BlockTable], setting: Setting, put: Any) -> None:
+    """Note the fault of one setting of the plant: a plain value, or a graded one."""
+    key: KeyPath = ("cooling", setting.name)
+    value = put
+    if isinstance(put, dict):
+        graded = read_table(model.GradedTable, put, (*placed.path, *key), placed.faults)
+        if graded is None or graded.wrong:
+            return
+        value = graded.table.value
+        if graded.table.grade != "assumed" and graded.table.source is None:
+            placed.fault(
+                (*key, "grade"),
+                f"is {graded.table.grade!r} without a source",
+                'add source = "...", the measurement or the sheet',
+            )
+        key = (*key, "value")
+    try:
+        check_value(setting.name, value, setting.default, setting.fact)
+    except ValueError as error:
+        shown = f"{setting.default:g} {setting.fact.unit}" if isinstance(setting.default, float) else setting.default
+        fix = f"leave {setting.name} out for its default, {str(shown).strip()}"
+        placed.fault(key, str(error).removeprefix(f"{setting.name} "), fix)
+
+
+def _check_reserve(placed: Placed[model.BlockTable], plant: CoolingPlant) -> None:
+    if placed.table.cooling_n1:
+        single = [kind for kind, running in outages(plant).items() if getattr(running, kind) == 0.0]
+        if single:
+            placed.fault(
+                ("cooling_n1",),
+                f"asks for one unit to spare, but the plant has a single one of: {', '.join(single)}",
+                "give the plant's counts of units, or leave cooling_n1 out",
+            )
+    if placed.table.ride_through_restart_s is not None and plant.loop is None:
+        placed.fault(
+            ("ride_through_restart_s",),
+            f"a {plant.kind} plant has no liquid loop whose heat rejection could be ridden through",
+            "leave it out",
+        )

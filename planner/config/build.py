@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from planner.config import model
@@ -16,7 +17,9 @@ from power.battery import Battery
 from power.blocks import Derating, PowerBlock
 from power.gpu import GpuType, OperatingPoint, at_limit, concave_points
 from power.renewables import SolarArray
-from thermal.plant import CoolingPlant, dry_cooler, room_air
+from thermal.description import Provenance
+from thermal.plant import CoolingPlant, dry_cooler, room_air, tower_chiller
+from thermal.reserve import Reserve
 
 ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
 """Stands for "no earliest instant" and for GPUs that have always been in service."""
@@ -33,8 +36,15 @@ def gpu_type(name: str, table: model.GpuTable) -> GpuType:
 
 def plant(table: model.CoolingTable) -> CoolingPlant:
     """Return a block's cooling plant."""
-    factory = dry_cooler if table.kind == "dry_cooler" else room_air
-    return factory(table.rated_it_kw, **(table.model_extra or {}))
+    values: dict[str, Any] = {}
+    told: list[Provenance] = []
+    for name, put in (table.model_extra or {}).items():
+        graded = model.GradedTable.model_validate(put) if isinstance(put, dict) else None
+        values[name] = put if graded is None else graded.value
+        if graded is not None and graded.source is not None:
+            told.append(Provenance(name, graded.grade, graded.source))
+    factories = {"dry_cooler": dry_cooler, "tower_chiller": tower_chiller, "room_air": room_air}
+    return factories[table.kind](table.rated_it_kw, provenance=told, **values)
 
 
 def block(table: model.BlockTable, tz: ZoneInfo) -> SiteBlock:
@@ -60,7 +70,8 @@ def block(table: model.BlockTable, tz: ZoneInfo) -> SiteBlock:
             temp_coefficient_per_k=table.solar.temp_coefficient_per_k,
         )
     battery = Battery(**table.battery.model_dump()) if table.battery is not None else None
-    return SiteBlock(power, plant(table.cooling), solar, battery)
+    reserve = Reserve(table.cooling_n1, table.ride_through_restart_s)
+    return SiteBlock(power, plant(table.cooling), solar, battery, reserve)
 
 
 def pool(table: model.PoolTable, gpus: Mapping[str, GpuType], tz: ZoneInfo) -> Pool:

@@ -6,7 +6,7 @@ Key names end in their unit. The JSON schema that editors read is made from thes
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 
@@ -150,14 +150,25 @@ class BatteryTable(Table):
 
 
 class CoolingTable(Table):
-    """The block's cooling plant; any setting of the plant's kind may stand beside these."""
+    """The block's cooling plant; any setting of its kind may stand beside these, as a value or as a graded one."""
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, frozen=True)
 
-    kind: Literal["dry_cooler", "room_air"] = Field(
-        description="dry_cooler, a warm-water loop with dry coolers, or room_air, an air-cooled room"
+    kind: Literal["dry_cooler", "tower_chiller", "room_air"] = Field(
+        description="dry_cooler, a warm-water loop with dry coolers; tower_chiller, a loop with wet towers and trim "
+        "chillers; or room_air, an air-cooled room"
     )
     rated_it_kw: Power = Field(description="IT power that the plant is built for, kW")
+
+
+class GradedTable(Table):
+    """A plant's setting with where its value comes from."""
+
+    value: Any = Field(description="the value")
+    grade: Literal["measured", "datasheet", "assumed"] = Field(
+        default="assumed", description="how well it is known; measured and datasheet name their source"
+    )
+    source: Name | None = Field(default=None, description="the measurement, the sheet or the reason")
 
 
 class BlockTable(Table):
@@ -170,6 +181,13 @@ class BlockTable(Table):
     ramp_kw_per_min: Power | None = Field(default=None, description="fastest change of IT power, kW per minute")
     ramp_window_min: float = Field(default=15.0, gt=0, le=60, description="minutes over which starts are staggered")
     cooling: CoolingTable = Field(description="its cooling plant")
+    cooling_n1: bool = Field(
+        default=False, description="whether IT power stays within what the plant carries with its worst unit out"
+    )
+    ride_through_restart_s: Annotated[float, Field(gt=0, le=86_400)] | None = Field(
+        default=None,
+        description="time until lost heat rejection is back, s, within which chip cases must not reach their limit",
+    )
     solar: SolarTable | None = Field(default=None, description="its solar array")
     battery: BatteryTable | None = Field(default=None, description="its battery")
     maintenance: list[MaintenanceTable] = Field(default=[], description="spans with less capacity")

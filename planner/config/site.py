@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from power.renewables import SolarArray
     from power.tariff import Tariff
     from thermal.plant import CoolingPlant
+    from thermal.reserve import Reserve
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,14 @@ class SiteBlock:
         plant: Its cooling plant.
         solar: Its solar array, or None.
         battery: Its battery, or None.
+        reserve: What its cooling keeps in hand.
     """
 
     power: PowerBlock
     plant: CoolingPlant
     solar: SolarArray | None
     battery: Battery | None
+    reserve: Reserve
 
 
 @dataclass(frozen=True)

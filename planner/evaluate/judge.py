@@ -19,7 +19,7 @@ from planner.evaluate.promises import (
 )
 from planner.evaluate.record import Evaluation, RunResult
 from planner.evaluate.replay import load, pieces, replay_block
-from planner.evaluate.supply import check_block, check_pool, check_stated
+from planner.evaluate.supply import check_block, check_pool, check_setpoint, check_stated
 from planner.evaluate.trace import RunTrace, trace
 from power.carbon import carbon_kg
 from trainer_hooks.calendar import BlockPlan, Window
@@ -65,6 +65,7 @@ def evaluate(calendar: Calendar, runs: Sequence[RunCalendar], week: Week, signal
         found += check_pool(week, pool, asked, cut)
     for block, by_plan, by_actual in zip(week.blocks, stated, seen, strict=True):
         found += check_block(week, block, by_actual, cut)
+        found += check_setpoint(week, block, plans[block.name])
         found += check_stated(week, plans[block.name], by_plan)
     stated_kg_per_kwh = carbon_per_it_kwh(week, week.signals, [s.result for s in stated])
     kg_per_kwh = carbon_per_it_kwh(week, signals or week.signals, [s.result for s in seen])

@@ -106,7 +106,7 @@ class BlockResult:
         discharge_kw: Battery discharging, AC.
         battery_kwh: Stored energy.
         capacity_kw: Facility power and import allowed.
-        w_max_kw: IT power that the cooling allows.
+        w_max_kw: IT power that the cooling allows, with its worst unit out where the site asks for that.
         water_l: Water used in the slot, L.
     """
 

@@ -10,7 +10,9 @@ import numpy as np
 from planner.evaluate.finding import Spans
 from planner.evaluate.record import BlockResult
 from power.battery import states_kwh
-from thermal.plant import cooling, w_max_kw
+from thermal.failure import inertia, operation
+from thermal.plant import cooling, setpoint_c, w_max_kw, w_max_n1_kw
+from thermal.transient import Event, time_to_limit_s
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,6 +120,8 @@ class BlockReplay:
         facility_kw: IT and cooling power, kW, shape (P,).
         import_kw: Grid import if solar and battery are steady within the slot, kW, shape (P,).
         offer_kw: Solar power on offer, kW, shape (T,).
+        ride_through_s: Time from the loss of heat rejection until chip cases reach their limit, s, shape (P,), or None
+            where the site asks for none.
     """
 
     result: BlockResult
@@ -125,6 +129,7 @@ class BlockReplay:
     facility_kw: npt.NDArray[np.float64]
     import_kw: npt.NDArray[np.float64]
     offer_kw: npt.NDArray[np.float64]
+    ride_through_s: npt.NDArray[np.float64] | None
 
 
 def replay_block(
@@ -139,7 +144,8 @@ def replay_block(
 
     By the plan's own signals, solar is used as the calendar says. By actual signals, the battery keeps to the calendar
     and solar is used up to what then is on offer and what the load takes; where the calendar curtails, no more is used
-    than it says.
+    than it says. The plant holds the supply temperature that the calendar requests, or its own where none is; where it
+    cannot, the supply warms.
 
     Args:
         week: All inputs.
@@ -152,7 +158,12 @@ def replay_block(
     seen = actual or week.signals
     dry_c, wet_c = seen.dry_bulb_c, seen.wet_bulb_c
     powered = week.plant_powered(block)
-    state = cooling(block.plant, it_kw, dry_c[cut.slot], wet_c[cut.slot])
+    held_c = None
+    if block.plant.loop is not None:
+        own_c = setpoint_c(block.plant, dry_c, wet_c)
+        asked_c = np.array([np.nan if asked is None else asked for asked in plan.supply_setpoint_c])
+        held_c = np.where(np.isnan(asked_c), own_c, asked_c)[cut.slot]
+    state = cooling(block.plant, it_kw, dry_c[cut.slot], wet_c[cut.slot], supply_c=held_c)
     cooling_kw = np.where(powered[cut.slot], state.cooling_kw, 0.0)
     water_l_per_h = np.where(powered[cut.slot], state.water_l_per_h, 0.0)
     facility_kw = it_kw + cooling_kw
@@ -179,7 +190,26 @@ def replay_block(
         discharge_kw=discharge_kw,
         battery_kwh=stored_kwh,
         capacity_kw=week.capacity_kw(block),
-        w_max_kw=np.where(powered, w_max_kw(block.plant, dry_c, wet_c), 0.0),
+        w_max_kw=np.where(
+            powered, (w_max_n1_kw if block.reserve.one_out else w_max_kw)(block.plant, dry_c, wet_c), 0.0
+        ),
         water_l=cut.slot_mean(water_l_per_h) * week.grid.slot_h,
     )
-    return BlockReplay(result, it_kw, facility_kw, facility_kw + flows_kw[cut.slot], offer_kw)
+    ride_s = None
+    if block.reserve.restart_s is not None:
+        ride_s = _ride_through_s(block, it_kw, dry_c[cut.slot], wet_c[cut.slot], held_c)
+        ride_s[~powered[cut.slot]] = np.inf
+    return BlockReplay(result, it_kw, facility_kw, facility_kw + flows_kw[cut.slot], offer_kw, ride_s)
+
+
+def _ride_through_s(
+    block: Block,
+    it_kw: npt.NDArray[np.float64],
+    dry_c: npt.NDArray[np.float64],
+    wet_c: npt.NDArray[np.float64],
+    held_c: npt.NDArray[np.float64] | None,
+) -> npt.NDArray[np.float64]:
+    plant = block.plant
+    assert plant.loop is not None
+    before = operation(plant, it_kw, dry_c, wet_c, held_c)
+    return time_to_limit_s(Event.REJECTION_LOSS, inertia(plant), before, plant.loop.cold_plate.case_limit_c)

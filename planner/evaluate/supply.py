@@ -44,16 +44,33 @@ def check_block(week: Week, block: Block, seen: BlockReplay, cut: Pieces) -> lis
     """Return which physical limits of a block are broken; power limits hold at every instant."""
     name, result = f"block {block.name}", seen.result
     capacity_kw, w_max_kw = result.capacity_kw[cut.slot], result.w_max_kw[cut.slot]
+    says = "puts on its cooling with one unit out" if block.reserve.one_out else "puts on its cooling"
     return [
         *worst(week, "capacity", name, seen.facility_kw, capacity_kw, "kW", "takes (IT and cooling)", over=cut.spans),
         *worst(week, "import-capacity", name, seen.import_kw, capacity_kw, "kW", "imports", over=cut.spans),
-        *worst(week, "cooling-limit", name, seen.it_kw, w_max_kw, "kW", "puts on its cooling", over=cut.spans),
+        *worst(week, "cooling-limit", name, seen.it_kw, w_max_kw, "kW", says, over=cut.spans),
+        *_check_ride_through(week, block, seen, cut),
         *worst(week, "export", name, result.import_kw, 0.0, "kW", "imports", least=True),
         *worst(week, "solar", name, result.solar_kw, seen.offer_kw, "kW", "uses of its solar array"),
         *worst(week, "solar", name, result.solar_kw, 0.0, "kW", "uses of its solar array", least=True),
         *_check_ramp(week, block, seen.it_kw, cut),
         *_check_battery(week, block, seen),
     ]
+
+
+def _check_ride_through(week: Week, block: Block, seen: BlockReplay, cut: Pieces) -> list[Violation]:
+    if seen.ride_through_s is None or block.reserve.restart_s is None:
+        return []
+    says = "rides out the loss of its heat rejection for"
+    name, least_s = f"block {block.name}", block.reserve.restart_s
+    return worst(week, "ride-through", name, seen.ride_through_s, least_s, "s", says, over=cut.spans, least=True)
+
+
+def check_setpoint(week: Week, block: Block, plan: BlockPlan) -> list[Violation]:
+    """Return where a calendar requests a supply temperature above the plant's limit."""
+    limit_c = block.plant.supply_limit_c
+    asked_c = np.array([limit_c if asked is None else asked for asked in plan.supply_setpoint_c])
+    return worst(week, "setpoint", f"block {block.name}", asked_c, limit_c, "C", "asks its cooling for a supply of")
 
 
 def _check_ramp(week: Week, block: Block, it_kw: npt.NDArray[np.float64], cut: Pieces) -> list[Violation]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.schedule import BlockSchedule, RunSchedule, Schedule
+from planner.schedule import BlockSchedule, CoolingFit, RunSchedule, Schedule
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -69,12 +70,41 @@ def _block(name: str, place: BlockPlaces, x: npt.NDArray[np.float64], power_kw: 
     n_slots = len(place.it)
     solar, charge, discharge = (_kw(c, x, power_kw, n_slots) for c in (place.solar, place.charge, place.discharge))
     # where the sun gives more than is needed, cooling above its curve costs nothing in the program
-    curve = (place.slope * x[place.it][:, None] + place.intercept).max(axis=1)
-    spare = np.maximum(x[place.cooling] - curve, 0.0) * power_kw
+    spare = np.maximum(x[place.cooling] - place.curve(x), 0.0) * power_kw
     flows = (np.maximum(solar - spare, 0.0), charge, discharge)
     for kw in flows:
         kw.setflags(write=False)
     return BlockSchedule(name, *flows)
+
+
+def cooling_fits(program: Program, places: Places, x: npt.NDArray[np.float64]) -> tuple[CoolingFit, ...]:
+    """Return, per block, how well the program's cooling curves follow its plant; arguments as for `schedule`."""
+    slot_h, found = program.week.grid.slot_h, []
+    for block, place in zip(program.blocks, places.blocks, strict=True):
+        curves = block.limits.curves
+        rough_h, binary_h = (float(np.count_nonzero(slots)) * slot_h for slots in (curves.rough, curves.chosen))
+        fit = CoolingFit(
+            block=block.limits.block.name,
+            energy_kwh=float(place.curve(x).sum()) * program.power_kw * slot_h,
+            rough_h=rough_h,
+            binary_h=binary_h,
+            one_piece_h=rough_h - binary_h,
+            hull_gap_kw=float(curves.hull_gap_kw.max()),
+            piece_gap_kw=float(curves.piece_gap_kw.max()),
+            fit_error_kw=float(curves.fit_error_kw.max()),
+            sentence="",
+        )
+        found.append(replace(fit, sentence=_told(fit)) if rough_h else fit)
+    return tuple(found)
+
+
+def _told(fit: CoolingFit) -> str:
+    one_piece = f"; in {fit.one_piece_h:g} h all IT power lies on one piece" if fit.one_piece_h else ""
+    return (
+        f"The cooling curve of block {fit.block!r} is not convex in {fit.rough_h:g} h (up to {fit.hull_gap_kw:,.1f} kW "
+        f"off its convex hull): a binary chooses between two pieces of it in {fit.binary_h:g} h{one_piece}; the plan "
+        f"counts at most {fit.fit_error_kw:,.1f} kW too much, never too little."
+    )
 
 
 def _kw(

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import Infeasible
+from planner.optimize.curves import SEGMENTS, fit_curves, least_above
 from planner.timegrid import iso
 from thermal.envelope import fit_envelope
+from thermal.reserve import carried_it_kw
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.optimize.curves import Curves
     from planner.week import Block, Week
     from thermal.envelope import CoolingEnvelope
 
@@ -30,7 +33,8 @@ class BlockLimits:
         it_max_kw: Largest IT power within the cooling limit and the block's capacity, kW, shape (T,).
         capacity_kw: Largest facility power and import, kW, shape (T,).
         solar_kw: Solar power on offer, kW, shape (T,).
-        envelope: Cooling power over IT power.
+        envelope: The cooling's water and setpoint, and segments below its curves.
+        curves: Cooling power over IT power, from idle to the largest.
     """
 
     block: Block
@@ -39,6 +43,7 @@ class BlockLimits:
     capacity_kw: npt.NDArray[np.float64]
     solar_kw: npt.NDArray[np.float64]
     envelope: CoolingEnvelope
+    curves: Curves
 
     def added_kw(self, gpus: int, it_w_per_gpu: float, idle_w_per_gpu: float) -> npt.NDArray[np.float64]:
         """Return the IT power that a gang adds to the idle power, kW per slot, shape (T,)."""
@@ -51,22 +56,55 @@ def block_limits(week: Week, block: Block) -> BlockLimits:
     Raises:
         Infeasible: The idle power alone is above what the block can carry in some slot.
     """
-    envelope = fit_envelope(block.plant, week.signals.dry_bulb_c, week.signals.wet_bulb_c)
+    dry_c, wet_c = week.signals.dry_bulb_c, week.signals.wet_bulb_c
+    idle = week.idle_kw(block)
+    asked = (idle, _most_it_kw(week, block))
+    envelope = fit_envelope(block.plant, dry_c, wet_c, SEGMENTS, asked)
     powered = week.plant_powered(block)
+    carried = carried_it_kw(block.plant, block.reserve, dry_c, wet_c)
     envelope = replace(
         envelope,
         intercept_kw=np.where(powered[:, None], envelope.intercept_kw, 0.0),
-        w_max_kw=np.where(powered, envelope.w_max_kw, 0.0),
+        w_max_kw=np.where(powered, carried, 0.0),
+        convex=envelope.convex | ~powered,
     )
     capacity = week.capacity_kw(block)
-    idle = week.idle_kw(block)
-    with_cooling = ((capacity[:, None] - envelope.intercept_kw) / (1.0 + envelope.slope)).min(axis=1)
-    it_max = np.minimum(envelope.w_max_kw, with_cooling) * (1.0 - POWER_MARGIN)
-    limits = BlockLimits(block, idle, it_max, capacity, week.solar_kw(block), envelope)
+    whole = fit_curves(block.plant, envelope, dry_c, wet_c, asked)
+    it_max = np.minimum(envelope.w_max_kw, whole.within_kw(capacity)) * (1.0 - POWER_MARGIN)
+    curves = whole.between(idle, np.minimum(it_max, asked[1]))
+    below = _below(envelope, curves, idle, it_max)
+    limits = BlockLimits(block, idle, it_max, capacity, week.solar_kw(block), below, curves)
     clash = np.flatnonzero(idle > it_max)
     if clash.size:
         raise _idle_too_high(week, limits, int(clash[0]), clash.size)
     return limits
+
+
+def _most_it_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
+    """Return the IT power of all GPUs in service at their highest point, kW, shape (T,): no plan takes more."""
+    most_kw = np.zeros(week.grid.n_slots)
+    for pool in week.pools:
+        if pool.block == block.name:
+            options = [option for run in week.runs for option in run.options if option.pool == pool.name]
+            most_w = max([pool.gpu.idle_w_per_gpu, *(p.it_w_per_gpu for o in options for p in o.points)])
+            most_kw += pool.gpus_in_service(week.grid) * most_w / 1000.0
+    return most_kw
+
+
+def _below(
+    envelope: CoolingEnvelope, curves: Curves, low_kw: npt.NDArray[np.float64], high_kw: npt.NDArray[np.float64]
+) -> CoolingEnvelope:
+    """Return an envelope nowhere above the curves: where there are two pieces, its segments are one line below both."""
+    slope, intercept = curves.slope.copy(), curves.intercept_kw.copy()
+    ends_kw = curves.cooling_kw(low_kw), curves.cooling_kw(high_kw)
+    for t in np.flatnonzero(curves.chosen):
+        line = (ends_kw[1][t] - ends_kw[0][t]) / (high_kw[t] - low_kw[t])
+        slope[t] = line
+        intercept[t] = min(
+            least_above(line, curves.slope[t], curves.intercept_kw[t], low_kw[t], curves.split_kw[t]),
+            least_above(line, curves.upper_slope[t], curves.upper_intercept_kw[t], curves.split_kw[t], high_kw[t]),
+        )
+    return replace(envelope, slope=slope, intercept_kw=intercept)
 
 
 def energy_worth(week: Week) -> npt.NDArray[np.float64]:
@@ -79,10 +117,10 @@ def _idle_too_high(week: Week, limits: BlockLimits, slot: int, count: int) -> In
     name, when = limits.block.name, iso(week.grid.starts[slot])
     idle, capacity = limits.idle_kw[slot], limits.capacity_kw[slot]
     w_max = limits.envelope.w_max_kw[slot]
-    cooling = float((limits.envelope.slope[slot] * idle + limits.envelope.intercept_kw[slot]).max())
+    cooling = limits.curves.cooling_kw(limits.idle_kw)[slot]
     if w_max < idle:
         row = f"block {name!r}, {when}: idle IT power {idle:,.1f} kW is above the cooling limit {w_max:,.1f} kW"
-        fix = "power the idle GPUs down in these hours or give the plant more capacity"
+        fix = "power the idle GPUs down in these hours, give the plant more capacity, or ask for less in reserve"
     else:
         row = (
             f"block {name!r}, {when}: idle IT power {idle:,.1f} kW with {cooling:,.1f} kW of cooling is above the "

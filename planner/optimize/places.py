@@ -56,7 +56,20 @@ class OptionPlaces:
 
 @dataclass(frozen=True)
 class BlockPlaces:
-    """A block's columns per slot, shape (T,), its cooling segments in power units, shape (T, S), and its battery."""
+    """A block's columns per slot, shape (T,), its cooling curve in power units, and its battery.
+
+    Args:
+        it: Places of the IT power.
+        cooling: Places of the cooling power.
+        solar: Places of the solar power used, or None.
+        charge: Places of the battery's charging, or None.
+        discharge: Places of its discharging, or None.
+        efficiency: Of a whole round of the battery.
+        upper: Places of the choice of the curve's upper piece, -1 where there is one piece, shape (T,).
+        split: Largest IT power of the lower piece, power units; inf where there is one piece, shape (T,).
+        pieces: Slope and intercept of the lower and the upper piece, shape (2, T, S) each.
+        paid: Whether import is paid for, shape (T,).
+    """
 
     it: npt.NDArray[np.int64]
     cooling: npt.NDArray[np.int64]
@@ -64,9 +77,21 @@ class BlockPlaces:
     charge: npt.NDArray[np.int64] | None
     discharge: npt.NDArray[np.int64] | None
     efficiency: float
-    slope: npt.NDArray[np.float64]
-    intercept: npt.NDArray[np.float64]
+    upper: npt.NDArray[np.int64]
+    split: npt.NDArray[np.float64]
+    pieces: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
     paid: npt.NDArray[np.bool_]
+
+    def segments(self, x: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return slope and intercept of the segments of the piece in use, power units, shape (T, S) each."""
+        piece = ((self.upper >= 0) & (x[self.upper] > 0.5)).astype(np.int64)
+        slots = np.arange(len(self.it))
+        return self.pieces[0][piece, slots], self.pieces[1][piece, slots]
+
+    def curve(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the cooling power that the curve gives for the IT power, power units, shape (T,)."""
+        slope, intercept = self.segments(x)
+        return np.asarray((slope * x[self.it][:, None] + intercept).max(axis=1))
 
 
 @dataclass(frozen=True)
@@ -119,7 +144,10 @@ def _option(gang: Gang, option: GangOption, index: ColumnIndex) -> OptionPlaces:
 
 def _block(block: BlockColumns, index: ColumnIndex, power_kw: float, paid: npt.NDArray[np.bool_]) -> BlockPlaces:
     battery, store = block.battery, block.limits.block.battery
-    envelope = block.limits.envelope
+    curves = block.limits.curves
+    upper = np.full(len(block.it), -1, dtype=np.int64)
+    for t, columns in block.upper.items():
+        upper[t] = index(columns.used)
     return BlockPlaces(
         it=index.many(block.it),
         cooling=index.many(block.cooling),
@@ -127,7 +155,11 @@ def _block(block: BlockColumns, index: ColumnIndex, power_kw: float, paid: npt.N
         charge=index.many(battery.charge) if battery else None,
         discharge=index.many(battery.discharge) if battery else None,
         efficiency=store.charge_efficiency * store.discharge_efficiency if store else 1.0,
-        slope=envelope.slope,
-        intercept=envelope.intercept_kw / power_kw,
+        upper=upper,
+        split=curves.split_kw / power_kw,
+        pieces=(
+            np.stack([curves.slope, curves.upper_slope]),
+            np.stack([curves.intercept_kw, curves.upper_intercept_kw]) / power_kw,
+        ),
         paid=paid,
     )

@@ -2,7 +2,8 @@
 
 The program's relaxation allows three things that only pay where energy is worth nothing or less: a mix of operating
 points that are no neighbours, cooling above its curve, and a battery that charges and discharges at once. Where a
-solution uses one, that slot is held to the real curve and the program is solved again.
+solution uses one, that slot is held to the real curve and the program is solved again. So is every slot that mixes the
+two pieces of a cooling curve that is not convex: IT power then stays on the piece on which it lies.
 """
 
 from __future__ import annotations
@@ -56,8 +57,10 @@ def polish(
     for _ in range(ROUNDS):
         if answer.values is None or answer.status != "optimal":
             return None
-        rows = _battery_rows(places, answer.values) + _point_rows(places, answer.values)
-        rows += _cooling_rows(places, answer.values)
+        rows = _piece_rows(places, answer.values)
+        if not rows:
+            rows = _battery_rows(places, answer.values) + _point_rows(places, answer.values)
+            rows += _cooling_rows(places, answer.values)
         if not rows:
             break
         highs.add_rows(rows)
@@ -65,6 +68,19 @@ def polish(
     if answer.values is None or answer.objective is None or answer.status != "optimal":
         return None
     return Polished(answer.values, answer.objective)
+
+
+def _piece_rows(places: Places, x: npt.NDArray[np.float64]) -> list[Row]:
+    """Settle the pieces of all cooling curves, if any is mixed."""
+    rows = []
+    for block in places.blocks:
+        slots = np.flatnonzero(block.upper >= 0)
+        used = x[block.upper[slots]]
+        if ((used > TOLERANCE) & (used < 1.0 - TOLERANCE)).any():
+            above = np.where(np.abs(used - 0.5) > 0.5 - TOLERANCE, used > 0.5, x[block.it[slots]] > block.split[slots])
+            for column, on in zip(block.upper[slots], above, strict=True):
+                rows.append(Row("hold", np.array([column]), np.array([-1.0 if on else 1.0]), -1.0 if on else 0.0))
+    return rows
 
 
 def _hold(column: int, upper: float = 0.0) -> Row:
@@ -112,9 +128,10 @@ def _cooling_rows(places: Places, x: npt.NDArray[np.float64]) -> list[Row]:
     rows = []
     for block in places.blocks:
         it, cooling = x[block.it], x[block.cooling]
-        curves = block.slope * it[:, None] + block.intercept
+        slope, intercept = block.segments(x)
+        curves = slope * it[:, None] + intercept
         for t in np.flatnonzero((cooling > curves.max(axis=1) + TOLERANCE) & block.paid):
             s = int(curves[t].argmax())
             columns = np.array([block.cooling[t], block.it[t]])
-            rows.append(Row("hold", columns, np.array([1.0, -block.slope[t, s]]), float(block.intercept[t, s])))
+            rows.append(Row("hold", columns, np.array([1.0, -slope[t, s]]), float(intercept[t, s])))
     return rows

@@ -11,7 +11,7 @@ import numpy as np
 from planner.errors import ConfigError
 from planner.optimize.causes import Solved
 from planner.optimize.conflicts import infeasible
-from planner.optimize.extract import schedule
+from planner.optimize.extract import cooling_fits, schedule
 from planner.optimize.facts import run_facts
 from planner.optimize.incumbent import Incumbent, Search
 from planner.optimize.matrix import from_pulp
@@ -93,6 +93,7 @@ def plan(week: Week, options: PlanOptions) -> Plan:
         build_s=build_s,
         solve_s=time.monotonic() - began - build_s,
         size=_size(found),
+        cooling=cooling_fits(program, places, x),
     )
 
 

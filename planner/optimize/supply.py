@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pulp
 
+from planner.optimize.curves import highest_segments
 from planner.optimize.limits import POWER_MARGIN, energy_worth
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from planner.optimize.limits import BlockLimits
     from planner.week import Week
     from power.battery import Battery
+
+    Floats: TypeAlias = npt.NDArray[np.float64]
 
 Column: TypeAlias = pulp.LpVariable
 
@@ -37,8 +40,24 @@ class BatteryColumns:
 
 
 @dataclass(frozen=True)
+class UpperColumns:
+    """The upper piece of a slot's cooling curve: whether it is in use (0 or 1), and the IT power and cooling on it.
+
+    IT power and cooling of the lower piece are what is left of the block's, so that each piece's rows hold scaled by
+    its share: the relaxation is then the convex hull of both (Balas 1998).
+    """
+
+    used: Column
+    it: Column
+    cooling: Column
+
+
+@dataclass(frozen=True)
 class BlockColumns:
-    """A block's columns per slot, in power units; solar is None without an array, battery None without one."""
+    """A block's columns per slot, in power units; solar is None without an array, battery None without one.
+
+    `upper` has an entry for every slot in which the cooling curve has two pieces.
+    """
 
     limits: BlockLimits
     it: tuple[Column, ...]
@@ -46,6 +65,7 @@ class BlockColumns:
     grid: tuple[Column, ...]
     solar: tuple[Column, ...] | None
     battery: BatteryColumns | None
+    upper: Mapping[int, UpperColumns]
 
 
 @dataclass(frozen=True)
@@ -80,6 +100,14 @@ def add_block(
         grid=tuple(prob.add_variable(f"import_{name}_{t}", 0, float(capacity[t])) for t in slots),
         solar=tuple(prob.add_variable(f"solar_{name}_{t}", 0, float(solar[t])) for t in slots) if solar.any() else None,
         battery=_battery(prob, week, name, limits.block.battery, power_kw) if limits.block.battery else None,
+        upper={
+            int(t): UpperColumns(
+                prob.add_variable(f"upper_{name}_{t}", cat="Binary"),
+                prob.add_variable(f"upper_it_{name}_{t}", 0),
+                prob.add_variable(f"upper_cooling_{name}_{t}", 0),
+            )
+            for t in np.flatnonzero(limits.curves.chosen)
+        },
     )
     _it_rows(prob, columns, gangs, idle, power_kw)
     _cooling_rows(prob, week, columns, power_kw)
@@ -156,42 +184,94 @@ def _it_rows(
         prob += row == float(idle[t]), f"it_power_{name}_{t}"
 
 
+@dataclass(frozen=True)
+class _Piece:
+    """A convex piece of a slot's cooling curve, scaled by its share: 1, or whether it is the one in use.
+
+    Args:
+        here: End of its rows' names.
+        it: IT power on it.
+        cooling: Cooling power on it.
+        share: Its share.
+        segments: Slope and intercept of its segments.
+        bounds: IT power at its ends.
+    """
+
+    here: str
+    it: pulp.LpAffineExpression
+    cooling: pulp.LpAffineExpression
+    share: pulp.LpAffineExpression
+    segments: Sequence[tuple[float, float]]
+    bounds: tuple[float, float]
+
+
 def _cooling_rows(prob: pulp.LpProblem, week: Week, columns: BlockColumns, power_kw: float) -> None:
     """Cooling is above every segment, and where import is paid for no higher: no burning for money."""
-    limits, envelope = columns.limits, columns.limits.envelope
     paid = energy_worth(week) < 0
-    name = limits.block.name
-    for t, (it, cooling) in enumerate(zip(columns.it, columns.cooling, strict=True)):
-        segments = {
-            (float(a), float(b) / power_kw) for a, b in zip(envelope.slope[t], envelope.intercept_kw[t], strict=True)
-        }
-        for s, (slope, intercept) in enumerate(sorted(segments)):
-            prob += cooling - slope * it >= intercept, f"cooling_{name}_{t}_{s}"
-        if paid[t]:
-            bounds = (limits.idle_kw[t] / power_kw, limits.it_max_kw[t] / power_kw)
-            _curve_rows(prob, f"{name}_{t}", it, cooling, sorted(segments), bounds)
+    for t in range(week.grid.n_slots):
+        for piece in _pieces(columns, t, power_kw):
+            for s, (slope, intercept) in enumerate(piece.segments):
+                row = piece.cooling - slope * piece.it - intercept * piece.share
+                prob += row >= 0, f"cooling_{piece.here}_{s}"
+            if t in columns.upper:
+                low, high = piece.bounds
+                prob += piece.it - high * piece.share <= 0, f"most_it_{piece.here}"
+                prob += piece.it - low * piece.share >= 0, f"least_it_{piece.here}"
+            if paid[t]:
+                _curve_rows(prob, piece)
 
 
-def _curve_rows(
-    prob: pulp.LpProblem,
-    here: str,
-    it: Column,
-    cooling: Column,
-    segments: Sequence[tuple[float, float]],
-    bounds: tuple[float, float],
-) -> None:
+def _pieces(columns: BlockColumns, t: int, power_kw: float) -> list[_Piece]:
+    limits, curves, here = columns.limits, columns.limits.curves, f"{columns.limits.block.name}_{t}"
+    it, cooling = (pulp.LpAffineExpression([(c[t], 1.0)]) for c in (columns.it, columns.cooling))
+    low, high = float(limits.idle_kw[t] / power_kw), float(limits.it_max_kw[t] / power_kw)
+
+    def segments(slope: Floats, intercept_kw: Floats, bounds: tuple[float, float]) -> list[tuple[float, float]]:
+        return highest_segments(slope[t], intercept_kw[t] / power_kw, *bounds)
+
+    if t not in columns.upper:
+        only = segments(curves.slope, curves.intercept_kw, (low, high))
+        return [_Piece(here, it, cooling, pulp.LpAffineExpression(constant=1.0), only, (low, high))]
+    upper = columns.upper[t]
+    split = float(curves.split_kw[t] / power_kw)
+    # a limit rounded up by a milliwatt must not start what the lower piece leaves off
+    below, above = (low, split * (1.0 - POWER_MARGIN)), (split, high)
+    used = pulp.LpAffineExpression([(upper.used, 1.0)])
+    return [
+        _Piece(
+            f"{here}_lower",
+            it - upper.it,
+            cooling - upper.cooling,
+            1.0 - used,
+            segments(curves.slope, curves.intercept_kw, below),
+            below,
+        ),
+        _Piece(
+            f"{here}_upper",
+            pulp.LpAffineExpression([(upper.it, 1.0)]),
+            pulp.LpAffineExpression([(upper.cooling, 1.0)]),
+            used,
+            segments(curves.upper_slope, curves.upper_intercept_kw, above),
+            above,
+        ),
+    ]
+
+
+def _curve_rows(prob: pulp.LpProblem, piece: _Piece) -> None:
     """Hold cooling down to the curve: below its chord, and on the one segment that is chosen."""
-    at = [[slope * p + intercept for slope, intercept in segments] for p in bounds]
+    at = [[slope * p + intercept for slope, intercept in piece.segments] for p in piece.bounds]
     curve = [max(values) for values in at]
-    if bounds[1] > bounds[0]:
-        slope = (curve[1] - curve[0]) / (bounds[1] - bounds[0])
-        prob += cooling - slope * it <= curve[0] - slope * bounds[0], f"chord_{here}"
-    chosen = [prob.add_variable(f"segment_{here}_{s}", cat="Binary") for s in range(len(segments))]
-    prob += pulp.lpSum(chosen) == 1, f"one_segment_{here}"
-    for s, (slope, intercept) in enumerate(segments):
+    if piece.bounds[1] > piece.bounds[0]:
+        slope = (curve[1] - curve[0]) / (piece.bounds[1] - piece.bounds[0])
+        row = piece.cooling - slope * piece.it - (curve[0] - slope * piece.bounds[0]) * piece.share
+        prob += row <= 0, f"chord_{piece.here}"
+    chosen = [prob.add_variable(f"segment_{piece.here}_{s}", cat="Binary") for s in range(len(piece.segments))]
+    prob += pulp.lpSum(chosen) - piece.share == 0, f"one_segment_{piece.here}"
+    for s, (slope, intercept) in enumerate(piece.segments):
         # a convex curve is farthest above one of its segments at an end
         most = max(curve[0] - at[0][s], curve[1] - at[1][s])
-        prob += cooling - slope * it + most * chosen[s] <= intercept + most, f"on_segment_{here}_{s}"
+        row = piece.cooling - slope * piece.it - (intercept + most) * piece.share + most * chosen[s]
+        prob += row <= 0, f"on_segment_{piece.here}_{s}"
 
 
 def _battery(prob: pulp.LpProblem, week: Week, name: str, battery: Battery, power_kw: float) -> BatteryColumns:

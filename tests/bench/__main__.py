@@ -9,7 +9,11 @@ BENCHES = {
     "sites": "plan the three example sites: time, certified gap, memory",
     "start": "processor time of `gridpace --help`, and what it loads",
     "hooks": "Governor.step() off a window boundary, and reading one run among ten thousand",
+    "transient": "seconds from a failure to a case temperature, beside the reference case, and what they cost",
+    "calibration": "hidden settings of made-up telemetry recovered; Summit's and Frontier's public points (--seeds N)",
     "weeks": "52 weeks of 2024 in GB and DE-LU: carbon and cost saved (needs the real traces; --jobs N)",
+    "thermal_week": "a hot week planned with a constant PUE and with the plant's curves, judged on the full physics",
+    "thermal": "hull gaps and derating of a 20 MW plant beside the reference, and the time they take",
 }
 
 
@@ -19,7 +23,7 @@ def main() -> None:
     for name in names:
         if name not in BENCHES:
             sys.exit(
-                f"no benchmark {name!r}; there are:\n" + "\n".join(f"  {n:8} {what}" for n, what in BENCHES.items())
+                f"no benchmark {name!r}; there are:\n" + "\n".join(f"  {n:12} {what}" for n, what in BENCHES.items())
             )
         import_module(f"tests.bench.{name}").main(sys.argv[2:])
 

@@ -246,6 +246,10 @@ FILES: dict[str, tuple[Callable[[Calendar, list[RunCalendar]], Broken], set[str]
         ),
         {"export", "battery-power", "carbon"},
     ),
+    "a supply warmer than the racks may get": (
+        lambda c, r: (block(c, 0, supply_setpoint_c=up(c.blocks[0].supply_setpoint_c, 3, 5.5)), r),
+        {"setpoint", "stated-cooling"},
+    ),
     "a shortfall of no such stage": (
         lambda c, r: (replace(c, shortfalls=short("big", "encore", 1.0)), r),
         {"shortfall"},

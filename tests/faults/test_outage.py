@@ -74,7 +74,9 @@ def test_a_block_never_in_service_leaves_its_runs_short_by_name():
 
 def test_the_judge_names_a_run_in_an_outage():
     week = outage_week(room_air(1000.0))
-    _, calendar, runs = judged(tiny_week(blocks=(make_block(n_slots=8, plant=room_air(1000.0)),)))
+    lured = [0.2, 0.2, 0.01, 0.01, 0.2, 0.2, 0.2, 0.2]
+    unaware = tiny_week(blocks=(make_block(n_slots=8, plant=room_air(1000.0)),), price_per_kwh=lured)
+    _, calendar, runs = judged(unaware)
     kinds = {violation.kind for violation in evaluate(calendar, runs, week).violations}
     assert {"capacity", "cooling-limit"} <= kinds
 

@@ -15,6 +15,8 @@ from planner.config.build import ALWAYS, default_on_off_grid_h
 from planner.config.catalogue import gpu_catalogue
 from planner.errors import ConfigError
 from power.gpu import at_limit
+from thermal.catalogue import describe
+from thermal.reserve import Reserve
 
 SITES = ("lab-8gpu", "block-20mw", "superfactory")
 FILE = Path("site.toml")
@@ -188,7 +190,11 @@ FAULTS = {
     "watts for kW in solar": ("peak_kw = 40", "peak_kw = 40000", "solar peak of 40000 kW beside a capacity of 100 kW"),
     "plant of another unit": ("rated_it_kw = 90", "rated_it_kw = 0.09", "W, kW and MW are mixed up"),
     "unknown cooling setting": ("rated_it_kw = 90", "rated_it_kw = 90\nsuply_limit_c = 40", "mean 'supply_limit_c'"),
-    "cooling setting as text": ("rated_it_kw = 90", 'rated_it_kw = 90\nsupply_limit_c = "40"', "a number is wanted"),
+    "cooling setting as text": (
+        "rated_it_kw = 90",
+        'rated_it_kw = 90\nsupply_limit_c = "40"',
+        "a number of C is wanted",
+    ),
     "cooling out of range": ("rated_it_kw = 90", "rated_it_kw = 90\nliquid_heat_share = 1.5", "liquid_heat_share"),
     "service dates swapped": (
         "capacity_kw = 100 ",
@@ -541,3 +547,110 @@ def test_the_sweep_is_the_mean_of_the_measured_pre_training_runs(root, shared_da
         point = mean.loc[row["limit_share"] * sweep["limit_w"]]
         assert row["relative_throughput"] == pytest.approx(point["normalized throughput"], abs=6e-4)
         assert row["draw_share"] == pytest.approx(point["power per GPU"] / sweep["limit_w"], abs=6e-4)
+
+
+# --- the cooling plant -------------------------------------------------------------------------------------------
+
+RATED = "rated_it_kw = 90\n"
+
+
+def with_cooling(*lines):
+    return (RATED, RATED + "\n".join(lines) + "\n")
+
+
+def test_a_graded_setting_counts_like_a_plain_one_and_keeps_its_source():
+    graded = site_of(
+        with_cooling('cdu_approach_k = { value = 3.5, grade = "measured", source = "records, May" }', "loop_rise_k = 9")
+    )
+    plain = site_of(with_cooling("cdu_approach_k = 3.5", "loop_rise_k = 9.0"))
+    plant = graded.blocks[0].plant
+    assert plant.loop == plain.blocks[0].plant.loop
+    told = {entry.name: entry for entry in describe(plant)}
+    assert (told["cdu_approach_k"].grade, told["cdu_approach_k"].source) == ("measured", "records, May")
+    assert told["loop_rise_k"].grade == "assumed"
+
+
+def test_all_faults_of_a_plant_are_told_at_once():
+    faults = faults_of(
+        edited(
+            with_cooling(
+                "cdu_approach_k = 30",
+                'sequence = "cheapest"',
+                "chiller_count = 2.5",
+                'loop_rise_k = { value = "ten" }',
+                'pad_effectiveness = { valu = 0.7, grade = "measured" }',
+                'supply_limit_c = { value = 46, grade = "measured" }',
+                'facility_rise_k = { value = 10, grade = "guessed" }',
+                "lop_rise_k = 3",
+            )
+        )
+    )
+    told = {fault.key.removeprefix("block[0].cooling."): f"{fault.what}; {fault.fix}" for fault in faults}
+    assert "is 30 K, outside" in told["cdu_approach_k"]
+    assert "site, optimal" in told["sequence"]
+    assert "a whole number is wanted" in told["chiller_count"]
+    assert "is 'ten'; a number of K is wanted" in told["loop_rise_k.value"]
+    assert "did you mean 'value'" in told["pad_effectiveness.valu"]
+    assert "is missing" in told["pad_effectiveness.value"]
+    assert "'measured' without a source" in told["supply_limit_c.grade"]
+    assert "'guessed' is not allowed" in told["facility_rise_k.grade"]
+    assert "did you mean 'loop_rise_k'" in told["lop_rise_k"]
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "true", "[1, 2]", "2024-05-13"])
+def test_what_is_no_number_is_no_setting(value):
+    (fault,) = faults_of(edited(with_cooling(f"cdu_approach_k = {value}")))
+    assert "cdu_approach_k" in fault.key
+    (fault,) = faults_of(edited(with_cooling(f"cdu_approach_k = {{ value = {value} }}")))
+    assert fault.key.endswith("cdu_approach_k.value")
+
+
+def test_a_setting_that_would_do_nothing_is_refused():
+    for line in ("store_volume_m3 = 500", "heat_pump_capacity_share = 0.2"):
+        (fault,) = faults_of(edited(with_cooling(line)))
+        assert "plans use neither" in fault.what
+
+
+def test_values_that_contradict_each_other_are_one_fault_of_the_plant():
+    (fault,) = faults_of(edited(with_cooling("supply_setpoint_c = 44", "supply_limit_c = 42")))
+    assert fault.key == "block[0].cooling"
+    assert "above supply_limit_c" in fault.what
+
+
+def test_a_reserve_is_read_and_is_off_where_nothing_is_said():
+    assert site_of().blocks[0].reserve == Reserve()
+    kept = site_of(("capacity_kw = 100 ", "cooling_n1 = true\nride_through_restart_s = 300\ncapacity_kw = 100 "))
+    assert kept.blocks[0].reserve == Reserve(one_out=True, restart_s=300.0)
+
+
+def test_no_unit_can_be_spared_of_a_single_one():
+    (fault,) = faults_of(
+        edited(("capacity_kw = 100 ", "cooling_n1 = true\ncapacity_kw = 100 "), with_cooling("cdu_count = 1"))
+    )
+    assert fault.key == "block[0].cooling_n1"
+    assert "a single one of: cdu" in fault.what
+
+
+def test_a_room_without_liquid_cannot_ride_through():
+    (fault,) = faults_of(
+        edited(
+            ("capacity_kw = 100 ", "ride_through_restart_s = 300\ncapacity_kw = 100 "),
+            ('kind = "dry_cooler"', 'kind = "room_air"'),
+        )
+    )
+    assert fault.key == "block[0].ride_through_restart_s"
+    assert "no liquid loop" in fault.what
+
+
+def test_the_schema_takes_plain_and_graded_settings_and_no_others():
+    validator = jsonschema.Draft202012Validator(site_schema())
+    for line, sound in (
+        ("cdu_approach_k = 3.5", True),
+        ('cdu_approach_k = { value = 3.5, grade = "measured", source = "records" }', True),
+        ("cdu_approach_k = 99", False),
+        ('cdu_approach_k = { grade = "measured" }', False),
+        ('sequence = "optimal"', True),
+        ('sequence = "cheapest"', False),
+    ):
+        values = json.loads(json.dumps(tomllib.loads(edited(with_cooling(line))), default=str))
+        assert validator.is_valid(values) == sound, line

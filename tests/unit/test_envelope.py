@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from thermal.envelope import CoolingEnvelope, fit_envelope
-from thermal.plant import cooling, dry_cooler, room_air, setpoint_c, w_max_kw
+from thermal.envelope import CONVEX_SHARE, CoolingEnvelope, fit_branches, fit_envelope
+from thermal.kinks import chiller_start_kw
+from thermal.plant import cooling, dry_cooler, room_air, setpoint_c, tower_chiller, w_max_kw, w_max_n1_kw
 from thermal.secants import fit_secants
 
 RATED_KW = 20_000.0
@@ -125,8 +126,10 @@ def test_a_floor_that_makes_the_curve_bend_down_is_told_not_hidden():
     plant = dry_cooler(
         1_000.0,
         liquid_heat_share=0.92,
-        pump_head_kpa=50.0,
-        pump_flow_floor=0.3,
+        rack_pump_head_kpa=25.0,
+        facility_pump_head_kpa=25.0,
+        rack_pump_flow_floor=0.3,
+        facility_pump_flow_floor=0.3,
         cooler_water_resistance_share=0.7,
         cooler_fan_w_per_kw=160.0,
         cooler_approach_k=20.0,
@@ -163,7 +166,9 @@ def test_cooling_kw_is_the_highest_segment():
         slope=np.array([[0.0, 0.1]]),
         intercept_kw=np.array([[5.0, 0.0]]),
         w_max_kw=np.array([100.0]),
+        w_max_n1_kw=np.array([90.0]),
         water_l_per_kwh=np.zeros(1),
+        convex=np.array([True]),
         hull_gap_kw=np.zeros(1),
         fit_error_kw=np.zeros(1),
         supply_setpoint_c=np.array([40.0]),
@@ -181,3 +186,55 @@ def test_count_of_segments_has_limits(segments):
 def test_series_of_different_lengths_are_refused():
     with pytest.raises(ValueError, match=r"dry_bulb_c has shape \(2,\) and wet_bulb_c \(3,\)"):
         fit_envelope(room_air(12.0), np.zeros(2), np.zeros(3))
+
+
+@pytest.fixture(scope="module")
+def warm():
+    return np.linspace(14.0, 33.0, 27)
+
+
+def test_fans_first_then_chillers_is_told_not_to_be_convex(warm):
+    plant = tower_chiller(RATED_KW)
+    fit = fit_envelope(plant, warm, warm - 6.0)
+    assert (fit.convex == (fit.hull_gap_kw <= CONVEX_SHARE * RATED_KW)).all()
+    assert not fit.convex.all()
+    assert fit.convex.any()
+
+
+def test_both_at_their_best_is_nearer_to_convex(warm):
+    site, best = (fit_envelope(tower_chiller(RATED_KW, sequence=q), warm, warm - 6.0) for q in ("site", "optimal"))
+    assert best.hull_gap_kw.max() < 0.7 * site.hull_gap_kw.max()
+    assert best.convex.sum() > site.convex.sum()
+
+
+def test_the_gap_is_told_where_chillers_start_in_mid_range(warm):
+    plant = dry_cooler(RATED_KW, chiller_capacity_share=0.6)
+    setpoint = setpoint_c(plant, warm, warm - 6.0)
+    start_kw = chiller_start_kw(plant, warm, warm - 6.0, setpoint)
+    off, on = (cooling(plant, kw, warm, warm - 6.0).chiller_kw for kw in (start_kw, start_kw + 1e-3))
+    inside = (start_kw > 0.3 * RATED_KW) & (start_kw < 0.9 * RATED_KW)
+    assert inside.any()
+    assert (off[inside] == 0.0).all()
+    # the step is the least load of one of two chillers
+    assert (on[inside] > 30.0).all()
+    assert not fit_envelope(plant, warm, warm - 6.0).convex[inside].any()
+
+
+def test_two_branches_follow_the_step_that_no_convex_curve_does(warm):
+    plant = dry_cooler(RATED_KW, chiller_capacity_share=0.6)
+    fit, cut = (make(plant, warm, warm - 6.0, 5) for make in (fit_envelope, fit_branches))
+    assert cut.fit_error_kw.max() < 0.4 * fit.fit_error_kw.max()
+
+
+def test_the_limit_with_a_unit_out_stands_beside_that_with_all(dry):
+    plant = dry_cooler(RATED_KW)
+    fit = fit_envelope(plant, dry, dry - 6.0)
+    assert fit.w_max_n1_kw.tolist() == w_max_n1_kw(plant, dry, dry - 6.0).tolist()
+    assert (fit.w_max_n1_kw <= fit.w_max_kw).all()
+    assert (fit.w_max_n1_kw < fit.w_max_kw).any()
+
+
+def test_tower_water_per_kwh():
+    fit = fit_envelope(tower_chiller(RATED_KW), np.array([-5.0, 30.0]), np.array([-6.0, 21.0]))
+    assert 0.8 < fit.water_l_per_kwh[0] < 1.3
+    assert 1.5 < fit.water_l_per_kwh[1] < 2.2  # all heat evaporating would be 1.48, and a third more for the bleed

@@ -14,7 +14,8 @@ from planner.week import Stage
 from power.tariff import Tariff
 from tests.judged import decide, judged, kept, kinds, limits, published, renamed, site
 from tests.weeks import at, battery, make_block, make_pool, make_run, solar, tiny_week
-from thermal.plant import cooling, dry_cooler
+from thermal.plant import cooling, dry_cooler, tower_chiller, w_max_n1_kw
+from thermal.reserve import Reserve
 from trainer_hooks.calendar import Window
 
 MINUTE = timedelta(minutes=1)
@@ -340,6 +341,49 @@ def test_by_actual_signals_heat_breaks_the_cooling_limit():
     assert evaluate(calendar, runs, week).violations == ()
     hot = replace(week.signals, dry_bulb_c=np.full(8, 43.0))
     assert "cooling-limit" in kinds(evaluate(calendar, runs, week, hot))
+
+
+def test_by_actual_signals_the_plant_holds_what_the_calendar_asks_for_where_it_can():
+    plant = tower_chiller(400.0)
+    week = tiny_week(dry_bulb_c=24.0, wet_bulb_c=18.0, blocks=(make_block(n_slots=8, plant=plant),))
+    calendar, runs = published(week, one_run(week, 700, 700, 700, 700, 0, 0, 0, 0))
+    warmer = replace(calendar, blocks=(replace(calendar.blocks[0], supply_setpoint_c=(31.0,) * 4 + (None,) * 4),))
+    milder = replace(week.signals, wet_bulb_c=np.full(8, 20.0))
+    seen = evaluate(*renamed(warmer, runs), week, milder).blocks[0]
+    asked = cooling(plant, seen.it_kw[:4], 24.0, 20.0, supply_c=31.0)
+    own = cooling(plant, seen.it_kw[4:], 24.0, 20.0)
+    assert asked.cooling_kw[0] < cooling(plant, seen.it_kw[:4], 24.0, 20.0).cooling_kw[0]
+    assert seen.cooling_kw == pytest.approx(np.concatenate([asked.cooling_kw, own.cooling_kw]))
+
+
+def test_a_request_colder_than_the_weather_allows_warms_and_is_no_broken_promise():
+    plant = dry_cooler(1000.0)
+    week = tiny_week(dry_bulb_c=20.0, blocks=(make_block(n_slots=8, plant=plant),))
+    calendar, runs = published(week, one_run(week, 700, 700, 700, 700, 0, 0, 0, 0))
+    assert calendar.blocks[0].supply_setpoint_c[0] == 40.0
+    hot = replace(week.signals, dry_bulb_c=np.full(8, 36.0))
+    found = evaluate(calendar, runs, week, hot)
+    assert "cooling-limit" not in kinds(found)
+    seen = found.blocks[0]
+    state = cooling(plant, seen.it_kw, 36.0, 10.0, supply_c=40.0)
+    assert state.fan_speed[0] > 0.5
+    assert seen.cooling_kw == pytest.approx(state.cooling_kw)
+
+
+def test_with_a_unit_in_reserve_the_limit_is_what_is_carried_without_it():
+    plant = dry_cooler(1000.0, cooler_count=2)
+    free = make_block(n_slots=8, plant=plant)
+    week = tiny_week(dry_bulb_c=33.0, blocks=(free,))
+    decided = one_run(week, 700, 700, 700, 700, 0, 0, 0, 0)
+    assert judged(week, decided).violations == ()
+    spared = replace(week, blocks=(replace(free, reserve=Reserve(one_out=True)),))
+    found = judged(spared, decided)
+    assert found.blocks[0].w_max_kw == pytest.approx(
+        w_max_n1_kw(plant, week.signals.dry_bulb_c, week.signals.wet_bulb_c)
+    )
+    late = replace(week.signals, dry_bulb_c=np.full(8, 41.0))
+    (broken,) = (v for v in evaluate(*published(spared, decided), spared, late).violations if v.kind == "cooling-limit")
+    assert "puts on its cooling with one unit out" in broken.sentence
 
 
 def test_totals_add_up_over_runs_and_blocks():

@@ -16,8 +16,8 @@ from power.battery import states_kwh
 from power.blocks import Derating
 from power.gpu import OperatingPoint, at_limit
 from power.tariff import Tariff
+from tests.enumeration import cooling_curve
 from tests.weeks import FULL_POWER, POINTS, at, battery, make_block, make_pool, make_run, solar, tiny_week
-from thermal.envelope import fit_envelope
 
 EXACT = PlanOptions(gap_target=0.0, time_limit_s=20.0)
 CHEAP_LATE = [0.10] * 4 + [0.02] * 4
@@ -46,8 +46,7 @@ def it_kw(week, found, block=0):
 
 
 def cooling_kw(week, kw, block=0):
-    plant = week.blocks[block].plant
-    return fit_envelope(plant, week.signals.dry_bulb_c, week.signals.wet_bulb_c).cooling_kw(kw)
+    return cooling_curve(week, week.blocks[block]).cooling_kw(kw)
 
 
 def import_kw(week, found, block=0):

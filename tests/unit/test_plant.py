@@ -8,11 +8,13 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from thermal.loop import LiquidLoop, approach_k, loop_state
-from thermal.plant import CoolingPlant, cooling, dry_cooler, room_air, setpoint_c, settings, w_max_kw
-from thermal.room import RoomAir, cop
+from thermal.catalogue import catalogue, describe
+from thermal.components.room import RoomAir, cop
+from thermal.loop import LiquidLoop
+from thermal.plant import CoolingPlant, cooling, dry_cooler, room_air, setpoint_c, settings, tower_chiller, w_max_kw
 
 RATED_KW = 20_000.0
+FACTORIES = {"dry_cooler": dry_cooler, "tower_chiller": tower_chiller, "room_air": room_air}
 
 
 def test_dry_cooler_closes_at_its_design_point():
@@ -24,11 +26,16 @@ def test_dry_cooler_closes_at_its_design_point():
 
 
 def test_pump_power_by_hand():
-    # 18.9 MW of liquid heat at 10 K: 0.47152 m3/s of PG25 (4008.3 kJ/m3K); 500 kPa and 65 %: 362.71 kW
+    # 18.9 MW at 10 K: rack loop 0.47154 m3/s of PG25 at 40 C (3.96865 x 1009.909 = 4007.98 kJ/m3K); 250 kPa, 65 %
     plant = dry_cooler(RATED_KW)
-    assert cooling(plant, RATED_KW, 10.0, 8.0).pump_kw == pytest.approx(362.71, abs=0.01)
+    state = cooling(plant, RATED_KW, 10.0, 8.0)
+    assert state.rack_pump_kw == pytest.approx(18_900.0 * 250.0 / (4007.98 * 10.0 * 0.65), rel=1e-5)
+    # facility loop at 36 C: 3.959046 x 1011.9074 = 4006.19 kJ/m3K
+    facility_kw = state.pump_kw - state.rack_pump_kw
+    assert facility_kw == pytest.approx(18_900.0 * 250.0 / (4006.19 * 10.0 * 0.65), rel=1e-5)
     # at the floor of 0.9: 0.2 * 0.9 + 0.8 * 0.9^3 = 0.7632 of it, whatever the load
-    assert cooling(plant, [0.0, 9_000.0, 18_000.0], 10.0, 8.0).pump_kw == pytest.approx([276.82] * 3, abs=0.01)
+    at_floor = cooling(plant, [0.0, 9_000.0, 18_000.0], 10.0, 8.0).pump_kw
+    assert at_floor == pytest.approx([0.7632 * float(state.pump_kw)] * 3)
 
 
 def test_full_fans_by_hand():
@@ -39,46 +46,10 @@ def test_full_fans_by_hand():
 
 
 def test_fans_follow_the_cubic_law_above_natural_draught():
-    loop = LiquidLoop()
-    state = loop_state(loop, np.array([0.8]), np.array([20.0]), np.array([15.0]))
-    speed = float(state.fan_speed[0])
+    state = cooling(dry_cooler(RATED_KW, liquid_heat_share=1.0), 16_000.0, 20.0, 15.0)
+    speed = float(state.fan_speed)
     assert 0.1 < speed < 1.0
-    assert float(state.fan[0]) == pytest.approx(0.035 * speed * (speed**2 - 0.01) / 0.99)
-
-
-@pytest.mark.parametrize("air_ratio", [0.9, 1.0, 1.15, 2.0])
-@pytest.mark.parametrize("air_flow", [0.1, 0.4, 1.0])
-def test_approach_agrees_with_the_textbook_effectiveness(air_ratio, air_flow):
-    loop = LiquidLoop(cooler_air_ratio=air_ratio)
-    flow, heat = 0.7, 0.6
-    water_rate = flow / loop.loop_rise_k
-    air_rate = air_ratio * air_flow / loop.loop_rise_k
-    resistance = 2 / 3 * air_flow**-0.8 + 1 / 3 * flow**-0.85
-    ua = loop.design_ua_per_k / resistance
-    least, most = min(water_rate, air_rate), max(water_rate, air_rate)
-    ratio, ntu = least / most, ua / least
-    if math.isclose(ratio, 1.0):
-        effectiveness = ntu / (1 + ntu)
-    else:
-        e = math.exp(-ntu * (1 - ratio))
-        effectiveness = (1 - e) / (1 - ratio * e)
-    inlet_difference_k = heat / (effectiveness * least)
-    expected_k = inlet_difference_k - heat / water_rate
-    got = approach_k(loop, np.array(heat), np.array(flow), np.array(air_flow))
-    assert float(got) == pytest.approx(expected_k, rel=1e-9)
-
-
-def test_fans_hold_the_supply_exactly_where_they_modulate():
-    loop = LiquidLoop()
-    dry = np.linspace(0.0, 34.9, 40)
-    load = np.full_like(dry, 0.93)
-    state = loop_state(loop, load, dry, dry - 6.0)
-    modulating = (state.fan_speed > 0.1) & (state.fan_speed < 1.0)
-    assert modulating.sum() > 30
-    pumped = state.heat  # over rated liquid heat
-    cdu_k = 4.0 * pumped / loop.design_heat_share
-    supply_c = dry + approach_k(loop, pumped, load, state.fan_speed) + cdu_k
-    assert supply_c[modulating] == pytest.approx(state.supply_c[modulating], abs=1e-9)
+    assert float(state.fan_kw) == pytest.approx(RATED_KW * 0.035 * speed * (speed**2 - 0.01) / 0.99)
 
 
 def test_setpoint_follows_the_weather_between_design_and_limit():
@@ -204,12 +175,14 @@ def test_arguments_broadcast():
 
 
 def test_settings_are_what_the_factories_take():
-    for kind, factory in (("dry_cooler", dry_cooler), ("room_air", room_air)):
+    for kind, factory in FACTORIES.items():
         plant = factory(100.0)
-        for name in settings(kind):
-            part = plant.loop if name in {f.name for f in fields(LiquidLoop)} else plant.room
-            assert factory(100.0, **{name: getattr(part, name)}) == plant
-    assert "pump_flow_floor" not in settings("room_air")
+        for setting in catalogue(kind):
+            assert factory(100.0, **{setting.name: setting.default}) == plant
+        told = {value.name: value.value for value in describe(plant)}
+        assert told == {setting.name: setting.default for setting in catalogue(kind)}
+    assert "rack_pump_flow_floor" not in settings("room_air")
+    assert "pad_effectiveness" not in settings("tower_chiller")
 
 
 def test_a_change_reaches_the_plant():
@@ -223,8 +196,8 @@ def test_a_change_reaches_the_plant():
 
 
 def test_unknown_setting_names_the_kind_and_the_known_ones():
-    with pytest.raises(TypeError, match=r"pump_flow_floor is no setting of a room_air plant; it has .*room_fan_floor"):
-        room_air(12.0, pump_flow_floor=0.5)
+    with pytest.raises(TypeError, match=r"cdu_count is no setting of a room_air plant; it has .*room_fan_floor"):
+        room_air(12.0, cdu_count=5)
     with pytest.raises(TypeError, match="chiller is no setting of a dry_cooler plant"):
         dry_cooler(12.0, chiller=True)
 
@@ -233,12 +206,26 @@ def test_unknown_setting_names_the_kind_and_the_known_ones():
     ("factory", "changes", "words"),
     [
         (dry_cooler, {"supply_setpoint_c": 46.0}, "supply_setpoint_c is 46 C, above supply_limit_c of 45 C"),
-        (dry_cooler, {"pump_flow_floor": 0.0}, "pump_flow_floor is 0, outside 0.05 to 1"),
-        (dry_cooler, {"pump_head_kpa": 5.0}, "pump_head_kpa is 5 kPa, outside 10 to 2000 kPa"),
-        (dry_cooler, {"pump_head_kpa": math.nan}, "pump_head_kpa is nan kPa"),
+        (dry_cooler, {"rack_pump_flow_floor": 0.0}, "rack_pump_flow_floor is 0, outside 0.05 to 1"),
+        (dry_cooler, {"rack_pump_head_kpa": 5.0}, "rack_pump_head_kpa is 5 kPa, outside 10 to 1000 kPa"),
+        (dry_cooler, {"facility_pump_head_kpa": math.nan}, "facility_pump_head_kpa is nan kPa"),
         (dry_cooler, {"liquid_heat_share": True}, "liquid_heat_share is True; a number is wanted"),
         (dry_cooler, {"loop_rise_k": "10"}, "loop_rise_k is '10'; a number of K is wanted"),
-        (dry_cooler, {"cooler_air_ratio": 0.5}, "cooler_approach_k is 6 K, but air at cooler_air_ratio 0.5 reaches"),
+        (
+            dry_cooler,
+            {"cooler_air_ratio": 0.5},
+            "cooler_approach_k: an approach of 6 K is out of reach; 10.2 K is the least",
+        ),
+        (dry_cooler, {"facility_rise_k": 20.0}, "cdu_approach_k: an approach of 4 K is out of reach"),
+        (dry_cooler, {"sequence": "best"}, "sequence is 'best'; it is one of site, optimal"),
+        (dry_cooler, {"rack_coolant": "oil"}, "rack_coolant is 'oil'; it is one of water, pg25, pg40, eg30"),
+        (dry_cooler, {"setpoint_rule": "chosen"}, "but chip_leakage_pct_per_k is 0; give the site's leakage"),
+        (dry_cooler, {"cooler_count": 7.5}, "cooler_count is 7.5; a whole number is wanted"),
+        (
+            tower_chiller,
+            {"tower_approach_k": 1.0, "tower_water_air_ratio": 3.0},
+            "tower_approach_k: an approach of 1 K",
+        ),
         (room_air, {"air_supply_setpoint_c": 28.0}, "air_supply_setpoint_c is 28 C, above air_supply_limit_c of 27 C"),
         (room_air, {"economiser_itd_k": 20.0}, "economiser_itd_k is 20 K, below 24.96 K"),
         (room_air, {"economiser": 1}, "economiser is 1; write true or false"),
@@ -261,5 +248,7 @@ def test_kind_must_fit_the_parts():
         CoolingPlant("dry_cooler", 1.0, None, RoomAir())
     with pytest.raises(ValueError, match="a room_air plant has no loop"):
         CoolingPlant("room_air", 1.0, LiquidLoop(), RoomAir())
-    with pytest.raises(ValueError, match="kind is 'tower'; a cooling plant is one of dry_cooler, room_air"):
+    with pytest.raises(ValueError, match="kind is 'tower'; a cooling plant is one of dry_cooler, tower_chiller, room_"):
         CoolingPlant("tower", 1.0, LiquidLoop(), RoomAir())
+    with pytest.raises(ValueError, match="a tower_chiller plant has towers"):
+        CoolingPlant("tower_chiller", 1.0, LiquidLoop(), RoomAir())

@@ -33,6 +33,7 @@ HEADERS = {
     model.BlockTable: "[[block]]",
     model.MaintenanceTable: "maintenance = [{ ... }]",
     model.CoolingTable: "[block.cooling]",
+    model.GradedTable: "setting = { ... }",
     model.SolarTable: "[block.solar]",
     model.BatteryTable: "[block.battery]",
     model.PoolTable: "[[pool]]",

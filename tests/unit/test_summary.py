@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from planner.schedule import Plan, Schedule
+from planner.schedule import CoolingFit, Plan, Schedule
 from planner.summary import closing_lines, summary
 from tests.outcomes import sample_outcome
 
@@ -46,6 +47,21 @@ def test_a_promise_that_is_not_kept_is_counted_and_named(outcome):
     assert told["shortfalls"][0]["run"] == outcome.week.runs[1].name
 
 
+def test_how_well_the_program_follows_the_cooling_stands_beside_the_replay(outcome):
+    block = outcome.evaluation.blocks[0]
+    replay_kwh = float(block.cooling_kw.sum()) * outcome.evaluation.slot_h
+    fit = CoolingFit(block.block, 1.01 * replay_kwh, 31.0, 20.0, 11.0, 420.0, 40.0, 60.0, "not convex")
+    (told,) = summary(outcome, replace(PLAN, cooling=(fit,)), FILES)["cooling"]
+    assert (told["block"], told["rough_h"], told["binary_h"], told["hull_gap_kw"]) == (block.block, 31.0, 20.0, 420.0)
+    assert told["replay_kwh"] == pytest.approx(replay_kwh)
+    assert told["off_pct"] == pytest.approx(1.0)
+
+
+def test_what_the_calendar_notes_is_a_label_once(outcome):
+    noted = replace(outcome, calendar=replace(outcome.calendar, notes=(*outcome.week.labels, "The curve is rough.")))
+    assert summary(noted, PLAN, FILES)["labels"] == [*outcome.week.labels, "The curve is rough."]
+
+
 def test_five_lines_close_a_planning(outcome):
     lines = closing_lines(outcome, FILES)
     assert [line.split()[0] for line in lines] == ["carbon", "cost", "energy", "deadlines", "files"]
@@ -57,15 +73,11 @@ def test_five_lines_close_a_planning(outcome):
 
 
 def test_broken_promises_are_said_in_the_closing_lines(outcome):
-    from dataclasses import replace
-
     broken = replace(outcome, evaluation=replace(outcome.evaluation, violations=(SimpleNamespace(sentence="x"),)))
     assert "the judge finds 1 broken promise" in closing_lines(broken, FILES)[3]
 
 
 def test_of_many_late_stages_three_are_named(outcome):
-    from dataclasses import replace
-
     runs = tuple(
         replace(run, stages=tuple(replace(stage, met=False) for stage in run.stages)) for run in outcome.evaluation.runs
     )

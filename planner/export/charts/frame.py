@@ -90,6 +90,11 @@ class TimeAxis:
         } | changes
 
 
+def power_scale(highest_kw: float) -> tuple[float, str]:
+    """Return kW per shown unit of power and the unit's name: one for a whole page, so that figures lie side by side."""
+    return (1000.0, "MW") if highest_kw >= 1000.0 else (1.0, "kW")
+
+
 def chart_text(text: str) -> str:
     """Return text that Plotly shows as it stands: its labels know some HTML tags and entities."""
     return html.escape(text, quote=True)
@@ -100,10 +105,13 @@ def shorten(text: str, most: int = 18) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}\u2026"
 
 
-def steps(values: npt.ArrayLike, digits: int = 3) -> list[float]:
-    """Return slot values as the ends of steps: the last value is repeated at the horizon's end, length T + 1."""
+def steps(values: npt.ArrayLike, digits: int = 3) -> list[float | None]:
+    """Return slot values as the ends of steps: the last value is repeated at the horizon's end, length T + 1.
+
+    What is not a number leaves a gap.
+    """
     rounded = np.round(np.asarray(values, dtype=np.float64), digits)
-    return [float(v) for v in (*rounded, rounded[-1])]
+    return [float(v) if np.isfinite(v) else None for v in (*rounded, rounded[-1])]
 
 
 def step_line(time: TimeAxis, values: npt.ArrayLike, name: str, color: str, **changes: Any) -> Trace:

@@ -37,6 +37,8 @@
     draw(holder, holder.clientWidth).then(() => { holder.dataset.drawn = "true"; });
   }
   addEventListener("resize", fit);
+  // Paper shows what a screen folds away.
+  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((part) => { part.open = true; }));
   addEventListener("beforeprint", () => holders.forEach((holder) => draw(holder, PRINT_PX)));
   addEventListener("afterprint", fit);
 })();

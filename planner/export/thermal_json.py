@@ -1,0 +1,171 @@
+"""The thermal report as one JSON file: every number of the page, and the slots behind them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.export.points import points
+from planner.timegrid import iso, week_name
+from thermal.alarms import Level
+from thermal.catalogue import describe
+
+if TYPE_CHECKING:
+    from planner.thermal_outlook import BlockOutlook, ThermalOutlook
+    from thermal.derating import Derate
+    from thermal.quantity import Quantity
+    from thermal.reach import Reach
+
+SCHEMA = "gridpace.thermal-report/1"
+DIGITS = 4
+SERIES = (
+    "it_kw", "w_max_kw", "w_max_n1_kw", "cooling_kw", "fan_kw", "pump_kw", "compressor_kw", "setpoint_temp_c",
+    "supply_temp_c", "rack_return_temp_c", "case_temp_c", "air_supply_temp_c", "facility_supply_temp_c",
+    "facility_return_temp_c", "sink_temp_c", "flow_l_per_min", "head_kpa", "cdu_load_share", "fan_speed",
+    "water_l_per_h", "heat_taken_kw",
+)  # fmt: skip
+NOT_MEASURED = (
+    ("Trend of approach and temperature rise (fouling)", "needs months of the building's own temperatures and flows"),
+    ("Plan against what happened", "needs telemetry of power, temperatures and flows"),
+    ("Leak detection", "known to the building system's sensors alone"),
+    ("UPS on the rack pumps, and their hardware trip", "known to the site alone"),
+)
+"""What facility staff look at too, and no model knows."""
+
+
+def thermal_document(outlook: ThermalOutlook) -> dict[str, Any]:
+    """Return the thermal report as plain values; names end in their unit, times are UTC, null is "none"."""
+    grid = outlook.grid
+    return {
+        "schema": SCHEMA,
+        "site": outlook.site,
+        "week": week_name(grid.start, outlook.tz),
+        "timezone": outlook.timezone,
+        "issued_at": iso(outlook.issued_at),
+        "valid_from": iso(grid.start),
+        "valid_until": iso(grid.end),
+        "slot_minutes": grid.slot_minutes,
+        "slots": grid.n_slots,
+        "calendar_id": outlook.calendar_id,
+        "forecast_quantiles": None,
+        "labels": list(outlook.labels),
+        "alarms": {
+            str(level): sum(alarm.level is level for block in outlook.blocks for alarm in block.report.alarms)
+            for level in Level
+        },
+        "weather": {
+            "dry_bulb_c": _series(outlook.signals.dry_bulb_c),
+            "wet_bulb_c": _series(outlook.signals.wet_bulb_c),
+            "tag": "modelled",
+        },
+        "not_measured": [{"what": what, "why": why} for what, why in NOT_MEASURED],
+        "blocks": [_block(outlook, block) for block in outlook.blocks],
+        "provenance": [
+            asdict(entry)
+            | {
+                "issued_at": None if entry.issued_at is None else iso(entry.issued_at),
+                "flags": dict(entry.flags),
+            }
+            for entry in outlook.provenance
+        ],
+    }
+
+
+def thermal_json(document: dict[str, Any]) -> bytes:
+    """Return the document as a file's content."""
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def _block(outlook: ThermalOutlook, block: BlockOutlook) -> dict[str, Any]:
+    report, starts = block.report, outlook.grid.starts
+    return {
+        "block": block.name,
+        "plant": block.plant.kind,
+        "load": block.load,
+        "now": iso(starts[report.now]),
+        "tightest": iso(starts[report.tightest]),
+        "totals": {name: _quantity(quantity) for name, quantity in report.totals.items()},
+        "figures": {
+            span.name: {
+                "now": _rounded(span.now.value),
+                "tightest": _rounded(span.tightest.value),
+                "lowest": _rounded(span.lowest.value),
+                "highest": _rounded(span.highest.value),
+                "unit": span.now.unit,
+                "tag": span.now.tag,
+            }
+            for span in report.spans
+        },
+        "temperatures": [
+            {
+                "what": margin.name,
+                "highest_c": _rounded(margin.highest_c),
+                "limit_c": margin.limit_c,
+                "margin_k": _rounded(margin.margin_k),
+                "at": iso(starts[margin.slot]),
+                "tag": "modelled",
+            }
+            for margin in report.margins
+        ],
+        "derates": [_derate(outlook, derate) for derate in report.derates],
+        "seconds_to_limit": [_reach(outlook, reach, report.now) for reach in report.reaches],
+        "mode_hours": {mode: _quantity(quantity) for mode, quantity in report.mode_hours.items()},
+        "kpis": [asdict(kpi) for kpi in report.kpis],
+        "alarms": [
+            {
+                "name": alarm.name,
+                "level": str(alarm.level),
+                "told": alarm.told,
+                "action": alarm.action,
+                "owner": alarm.owner,
+                "from": None if alarm.slot is None else iso(starts[alarm.slot]),
+                "hours": alarm.hours_h,
+            }
+            for alarm in report.alarms
+        ],
+        "points": [asdict(point) for point in points(block.plant)],
+        "slots": {name: _series(getattr(report.hours, name)) for name in SERIES}
+        | {name: getattr(report.hours, name).tolist() for name in ("mode", "cause", "worst_unit")},
+        "plant_values": [asdict(described) for described in describe(block.plant)],
+    }
+
+
+def _derate(outlook: ThermalOutlook, derate: Derate) -> dict[str, Any]:
+    grid = outlook.grid
+    return {
+        "from": iso(grid.starts[derate.first]),
+        "until": iso(grid.start + derate.after * grid.slot),
+        "hours": (derate.after - derate.first) * grid.slot_h,
+        "cause": derate.cause,
+        "least_kw": _rounded(derate.least_kw),
+        "dry_bulb_c": _rounded(derate.hottest_dry_bulb_c),
+        "wet_bulb_c": _rounded(derate.hottest_wet_bulb_c),
+    }
+
+
+def _reach(outlook: ThermalOutlook, reach: Reach, now: int) -> dict[str, Any]:
+    reached = np.isfinite(reach.time_s).any()
+    worst = int(np.nanargmin(reach.time_s)) if reached else None
+    return {
+        "event": str(reach.event),
+        "limit_c": reach.limit_c,
+        "now_s": _rounded(float(reach.time_s[now])),
+        "least_s": None if worst is None else _rounded(float(reach.time_s[worst])),
+        "least_at": None if worst is None else iso(outlook.grid.starts[worst]),
+        "tag": "assumed",
+    }
+
+
+def _quantity(quantity: Quantity) -> dict[str, Any]:
+    return {"value": quantity.value, "unit": quantity.unit, "tag": quantity.tag}
+
+
+def _series(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
+    return [_rounded(float(value)) for value in values]
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else round(value, DIGITS)

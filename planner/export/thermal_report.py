@@ -1,0 +1,33 @@
+"""The thermal report: one HTML file for facility staff that needs neither network nor server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.export import thermal_view, view
+from planner.export.charts.cooling import cooling_figure
+from planner.export.charts.frame import TimeAxis, power_scale
+from planner.export.page import embedded, page
+from planner.export.thermal_json import NOT_MEASURED
+
+if TYPE_CHECKING:
+    from planner.thermal_outlook import ThermalOutlook
+
+
+def thermal_html(outlook: ThermalOutlook) -> bytes:
+    """Return the thermal report of a week as a page, UTF-8.
+
+    Args:
+        outlook: The facts of all blocks.
+    """
+    time = TimeAxis(outlook.grid.starts, outlook.grid.end, outlook.tz)
+    scale = power_scale(max(block.plant.rated_it_kw for block in outlook.blocks))
+    return page(
+        "thermal.html.j2",
+        view=thermal_view,
+        provenance=view.provenance_rows(outlook.provenance),
+        outlook=outlook,
+        labels=outlook.labels,
+        unmeasured=[(what, "not measured", why) for what, why in NOT_MEASURED],
+        blocks=[(block, embedded(cooling_figure(block, outlook.signals, time, scale))) for block in outlook.blocks],
+    )

@@ -1,0 +1,44 @@
+"""Weeks of cooling for tests of the thermal report: a hot week and a mild one, made up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+
+from planner.config.load import load_site
+from planner.outlook import Gathered, gather_signals
+from planner.thermal_outlook import ThermalOutlook, thermal_outlook
+from planner.timegrid import iso_week, zone
+from tests.conftest import ROOT
+from trainer_hooks.contract import Calendar
+
+SITE = ROOT / "data" / "sites" / "block-20mw.toml"
+TZ = zone("Europe/Berlin")
+GRID = iso_week("2024-W20", TZ, 60)
+
+
+def weather(mean_c: float) -> np.ndarray:
+    """Dry bulb with a daily swing of 9 K around a mean, warming by a kelvin over the week."""
+    hour = np.arange(GRID.n_slots)
+    return mean_c + 9.0 * np.sin(2.0 * np.pi * (hour - 8) / 24.0) + hour / GRID.n_slots
+
+
+def gathered(mean_c: float) -> Gathered:
+    """The demo's signals with another weather."""
+    found = gather_signals(load_site(SITE), GRID, now=GRID.start, offline=True, cache=None)
+    dry_c = weather(mean_c)
+    return replace(found, signals=replace(found.signals, dry_bulb_c=dry_c, wet_bulb_c=dry_c - 11.0))
+
+
+def outlook(
+    mean_c: float = 32.0, calendar: Calendar | None = None, name: str = "", issued_at: datetime = GRID.start
+) -> ThermalOutlook:
+    """The cooling of block-20mw in a week of that mean temperature; its site and block under another name if given."""
+    site = load_site(SITE)
+    if name:
+        block = site.blocks[0]
+        site = replace(site, blocks=(replace(block, power=replace(block.power, name=name)),))
+    found = thermal_outlook(site, GRID, gathered(mean_c), issued_at=issued_at, calendar=calendar)
+    return replace(found, site=name) if name else found

@@ -1,0 +1,217 @@
+"""The facts of the thermal report of one block: what facility staff need of the coming days, without a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from thermal.alarms import Alarm, alarms
+from thermal.derating import Derate, derates
+from thermal.hours import CHILLER, COMPRESSOR, FREE, OFF, PAD, CoolingHours, cooling_hours
+from thermal.kpi import Kpi, kpis
+from thermal.margins import Margin, margins
+from thermal.quantity import ASSUMED, Quantity
+from thermal.reach import Reach, reaches
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from thermal.description import CoolingPlant
+
+
+@dataclass(frozen=True)
+class Span:
+    """One figure of the loops at two moments, with its range over the horizon.
+
+    Args:
+        name: Such as "rack_supply".
+        now: At the present hour, or the first one where the report is made outside its horizon.
+        tightest: At the hour with the least reserve.
+        lowest: Least of the horizon.
+        highest: Most of the horizon.
+    """
+
+    name: str
+    now: Quantity
+    tightest: Quantity
+    lowest: Quantity
+    highest: Quantity
+
+
+@dataclass(frozen=True)
+class CoolingReport:
+    """The facts of one block.
+
+    Args:
+        hours: Every slot.
+        now: Slot of the present hour, or of the first one.
+        tightest: Slot in which the IT power comes nearest to what the plant carries with one unit out; of several the
+            hottest.
+        totals: Figures of the horizon by name, the name ending in the unit.
+        spans: Figures of the loops.
+        derates: Spells with less than rated IT power.
+        margins: Temperatures against their limits.
+        reaches: Seconds to a limit per failure.
+        mode_hours: Hours in each mode of cooling, h.
+        kpis: PUE, WUE, ERF, CUE.
+        alarms: What to look at and what is well, worst first.
+    """
+
+    hours: CoolingHours
+    now: int
+    tightest: int
+    totals: dict[str, Quantity]
+    spans: tuple[Span, ...]
+    derates: tuple[Derate, ...]
+    margins: tuple[Margin, ...]
+    reaches: tuple[Reach, ...]
+    mode_hours: dict[str, Quantity]
+    kpis: tuple[Kpi, ...]
+    alarms: tuple[Alarm, ...]
+
+
+def cooling_report(
+    plant: CoolingPlant,
+    it_kw: npt.NDArray[np.float64],
+    dry_bulb_c: npt.NDArray[np.float64],
+    wet_bulb_c: npt.NDArray[np.float64],
+    *,
+    powered: npt.NDArray[np.bool_],
+    slot_h: float,
+    now: int,
+    carbon_kg: npt.NDArray[np.float64] | None,
+    ci_gco2_per_kwh: npt.NDArray[np.float64],
+    restart_s: float | None = None,
+) -> CoolingReport:
+    """Return the facts of one block.
+
+    Args:
+        plant: Its plant.
+        it_kw: IT power that is planned or asked about, kW, shape (T,).
+        dry_bulb_c: Outdoor dry bulb, deg C, shape (T,).
+        wet_bulb_c: Outdoor wet bulb, deg C, shape (T,).
+        powered: Whether the plant stands under power, shape (T,).
+        slot_h: Length of a slot, h.
+        now: Slot of the present hour, or of the first one.
+        carbon_kg: Emissions of the block's grid import per slot, kg CO2e, shape (T,); where None, all its energy comes
+            from the grid.
+        ci_gco2_per_kwh: Carbon intensity of the grid, gCO2e/kWh, shape (T,).
+        restart_s: Time in which the site says that heat rejection is back, s, or None.
+    """
+    hours = cooling_hours(plant, it_kw, dry_bulb_c, wet_bulb_c, powered)
+    reserve_kw = np.where(hours.powered, hours.w_max_n1_kw - hours.it_kw, np.inf)
+    tightest = int(np.lexsort((-dry_bulb_c, reserve_kw))[0])
+    found_reaches = reaches(plant, hours, dry_bulb_c, wet_bulb_c)
+    found_margins = margins(plant, hours)
+    it_kwh, cooling_kwh = (float(kw.sum()) * slot_h for kw in (hours.it_kw, hours.cooling_kw))
+    water_l = float(hours.water_l_per_h.sum()) * slot_h
+    reused_kwh = float(hours.heat_taken_kw.sum()) * slot_h
+    boundary = "Location-based emissions of the block's grid import over its IT energy; own solar counts as nothing."
+    if carbon_kg is None:
+        boundary = "Location-based emissions over IT energy, with all of the facility's energy from the grid."
+        carbon_kg = ci_gco2_per_kwh * (hours.it_kw + hours.cooling_kw) * slot_h / 1000.0
+    return CoolingReport(
+        hours=hours,
+        now=now,
+        tightest=tightest,
+        totals=_totals(plant, hours, slot_h, it_kwh, cooling_kwh, water_l, reused_kwh),
+        spans=_spans(plant, hours, now, tightest),
+        derates=derates(hours.cause, hours.w_max_kw, dry_bulb_c, wet_bulb_c),
+        margins=found_margins,
+        reaches=found_reaches,
+        mode_hours={
+            mode: Quantity(float((hours.mode == mode).sum()) * slot_h, "h")
+            for mode in (FREE, PAD, CHILLER, COMPRESSOR, OFF)
+        },
+        kpis=kpis(it_kwh, cooling_kwh, water_l, reused_kwh, float(carbon_kg.sum()), boundary),
+        alarms=alarms(plant, hours, found_margins, found_reaches, dry_bulb_c, slot_h, restart_s),
+    )
+
+
+def _totals(
+    plant: CoolingPlant,
+    hours: CoolingHours,
+    slot_h: float,
+    it_kwh: float,
+    cooling_kwh: float,
+    water_l: float,
+    reused_kwh: float,
+) -> dict[str, Quantity]:
+    on = hours.powered
+    any_on = bool(on.any())
+
+    def count_h(where: npt.NDArray[np.bool_]) -> Quantity:
+        return Quantity(float((where & on).sum()) * slot_h, "h")
+
+    def kwh(kw: npt.NDArray[np.float64]) -> Quantity:
+        return Quantity(float(kw.sum()) * slot_h, "kWh")
+
+    residual_kw = float(np.abs(hours.residual_kw).max())
+    rounding_kw = 1e-9 * plant.rated_it_kw
+    return {
+        "rated_it_kw": Quantity(plant.rated_it_kw, "kW", ASSUMED),
+        "it_peak_kw": Quantity(float(hours.it_kw.max()), "kW"),
+        "w_max_least_kw": Quantity(float(hours.w_max_kw[on].min()) if any_on else None, "kW"),
+        "w_max_n1_least_kw": Quantity(float(hours.w_max_n1_kw[on].min()) if any_on else None, "kW"),
+        "derate_h": count_h(hours.cause != ""),
+        "derate_n1_h": count_h(hours.w_max_n1_kw < plant.rated_it_kw - rounding_kw),
+        "over_capacity_h": count_h(hours.it_kw > hours.w_max_kw + rounding_kw),
+        "without_reserve_h": count_h(hours.it_kw > hours.w_max_n1_kw + rounding_kw),
+        "it_kwh": Quantity(it_kwh, "kWh"),
+        "cooling_kwh": Quantity(cooling_kwh, "kWh"),
+        "fan_kwh": kwh(hours.fan_kw),
+        "pump_kwh": kwh(hours.pump_kw),
+        "compressor_kwh": kwh(hours.compressor_kw),
+        "water_l": Quantity(water_l, "L"),
+        "water_peak_l_per_h": Quantity(float(hours.water_l_per_h.max()), "L/h"),
+        "heat_reused_kwh": Quantity(reused_kwh, "kWh"),
+        "energy_balance_residual_kw": Quantity(residual_kw, "kW"),
+        "energy_balance_residual_share": Quantity(residual_kw / plant.rated_it_kw, ""),
+    }
+
+
+def _spans(plant: CoolingPlant, hours: CoolingHours, now: int, tightest: int) -> tuple[Span, ...]:
+    def span(name: str, values: npt.NDArray[np.float64], unit: str) -> Span:
+        known = values[np.isfinite(values)]
+        low, high = (float(known.min()), float(known.max())) if known.size else (None, None)
+        at_now, at_tightest = (float(values[i]) if np.isfinite(values[i]) else None for i in (now, tightest))
+        return Span(name, *(Quantity(value, unit) for value in (at_now, at_tightest, low, high)))
+
+    loads = (
+        span("it_kw", hours.it_kw, "kW"),
+        span("w_max_kw", hours.w_max_kw, "kW"),
+        span("w_max_n1_kw", hours.w_max_n1_kw, "kW"),
+    )
+    if plant.loop is None:
+        return (
+            *loads,
+            span("air_supply_c", hours.air_supply_temp_c, "C"),
+            span("cooling_kw", hours.cooling_kw, "kW"),
+        )
+    liquid_kw = hours.it_kw * plant.liquid_heat_share
+    per_kw = np.divide(hours.flow_l_per_min, liquid_kw, out=np.full_like(liquid_kw, np.nan), where=liquid_kw > 0.0)
+    left = plant.loop.cdu.count - 1
+    one_out = hours.cdu_load_share * plant.loop.cdu.count / left if left else np.full_like(liquid_kw, np.nan)
+    return (
+        *loads,
+        span("cooling_kw", hours.cooling_kw, "kW"),
+        span("setpoint_c", hours.setpoint_temp_c, "C"),
+        span("rack_supply_c", hours.supply_temp_c, "C"),
+        span("rack_return_c", hours.rack_return_temp_c, "C"),
+        span("rack_rise_k", hours.rack_return_temp_c - hours.supply_temp_c, "K"),
+        span("case_c", hours.case_temp_c, "C"),
+        span("facility_supply_c", hours.facility_supply_temp_c, "C"),
+        span("facility_return_c", hours.facility_return_temp_c, "C"),
+        span("facility_rise_k", hours.facility_return_temp_c - hours.facility_supply_temp_c, "K"),
+        span("cdu_approach_k", hours.supply_temp_c - hours.facility_supply_temp_c, "K"),
+        span("rejection_approach_k", hours.facility_supply_temp_c - hours.sink_temp_c, "K"),
+        span("flow_l_per_min", hours.flow_l_per_min, "L/min"),
+        span("flow_l_per_min_per_kw", per_kw, "L/min/kW"),
+        span("rack_pump_head_kpa", hours.head_kpa, "kPa"),
+        span("cdu_load_share", hours.cdu_load_share, ""),
+        span("cdu_load_one_out_share", one_out, ""),
+        span("fan_speed", hours.fan_speed, ""),
+        span("air_supply_c", hours.air_supply_temp_c, "C"),
+    )
