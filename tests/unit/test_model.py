@@ -338,7 +338,7 @@ def test_a_single_point_that_cannot_land_exactly_ends_its_cell():
 def test_an_outage_ends_a_spell_as_any_stop_does():
     powered = np.array([True, True, False, False, True, True, True, True])
     block = make_block(n_slots=8, deratings=(Derating(at(2), at(4), 0.0, "outage"),), idle_powered=powered)
-    week = tiny_week(price_per_kwh=[0.02] * 2 + [0.3] * 6, blocks=(block,))
+    week = tiny_week(price_per_kwh=[0.02] * 2 + [0.3] * 4 + [0.2] * 2, blocks=(block,))
     assert on(plan(replace(week, runs=(make_run(work_h=3, min_run_h=2),)), EXACT)) == "11000011"
     found = plan(replace(week, runs=(make_run(work_h=3, min_run_h=3),)), EXACT)
     assert on(found)[:4] == "0000"
