@@ -1,10 +1,9 @@
 """The best plan found for a program, and the bound that certifies it.
 
-Steps, each only if the gap asked for is not reached: relaxation with hull cuts; a tree over the height of the billed
-peak, where the plan raises it; a dive that settles the pools; a small
-program around the relaxation (relaxation enforced neighbourhood, Berthold 2007); a tree over the pools for the bound;
-neighbourhoods of the plan; the whole program. All but the last are limited by counts, so that a plan does not depend
-on the machine.
+First plans at several paces; then, each only if the gap asked for is not reached: relaxation with hull cuts; a tree
+over the height of the billed peak, where the plan raises it; a dive that settles the pools; a small program around
+the relaxation (relaxation enforced neighbourhood, Berthold 2007); a tree over the pools for the bound; neighbourhoods
+of the plan; the whole program. All but the last are limited by counts, so that a plan does not depend on the machine.
 """
 
 from __future__ import annotations
@@ -40,7 +39,9 @@ if TYPE_CHECKING:
 ROOT_ROUNDS = 12
 SMALL = 150  # whole columns up to which the whole program is solved at once
 EASY = 300  # whole columns up to which spells are moved beyond the gap asked for
+PEAK_COLUMNS = 8_000  # up to which a tree over the peak's height is worth its time
 BANDS = 3  # of the peak's height that are searched one by one, best first
+BAND_WHOLE = 600  # whole columns up to which they are
 BAND_NODES = 100
 SUB_NODES = 4  # the first few bring the plans, the rest only prove them
 SUB_GAP = 0.4  # of the gap target
@@ -114,7 +115,8 @@ class Search:
         if root.status != "optimal" or root.values is None or root.objective is None:
             return
         self._bound = max(self._bound, root.objective)
-        if not self._done() and root.values[self._places.peaks].sum() > ZERO:
+        rises = root.values[self._places.peaks].sum() > ZERO
+        if not self._done() and rises and self._matrix.n_columns <= PEAK_COLUMNS:
             self._settle_peak(root.values)
         if self._done():
             return
@@ -142,9 +144,12 @@ class Search:
         if not found:
             return
         matrix, peaks = self._matrix.with_rows(self._relaxation.tight_rows(root)), self._places.peaks
-        bands = PeakTree(matrix, found).split(self._bound, root[peaks], self._enough(), self._deadline)
+        bands = PeakTree(matrix, found).split(self._enough(), self._deadline)
+        if not bands:
+            return
         self._bound = max(self._bound, bands[0].bound)
-        for band in bands[:BANDS]:
+        alone = len(bands) > 1 and self._matrix.whole.sum() <= BAND_WHOLE
+        for band in bands[: BANDS if alone else 0]:
             if self._done() or band.bound >= self._best.objective:
                 break
             self._search(band.within(matrix, peaks), mip_max_nodes=BAND_NODES)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.optimize.cuts import HullCuts, separate
+from planner.optimize.relaxation import first_solver
 from planner.optimize.solver import Highs, seconds_left
 
 if TYPE_CHECKING:
@@ -43,14 +44,16 @@ class Band:
         upper: Largest rise per month, power units, shape (M,).
         bound: No plan in the band costs less; infinite where there is none.
         rise: Rise per month in the relaxation, shape (M,).
-        rows: Cuts that hold in the band.
+        cuts: Which gangs may be on together, as far as it was found out.
+        throttles: What each gang may take while it is on.
     """
 
     lower: Floats
     upper: Floats
     bound: float
     rise: Floats
-    rows: tuple[Row, ...]
+    cuts: tuple[Row, ...] = ()
+    throttles: tuple[Row, ...] = ()
 
     def within(self, matrix: Matrix, columns: npt.NDArray[np.int64]) -> Matrix:
         """Return a program held to the band.
@@ -61,7 +64,7 @@ class Band:
         """
         lower, upper = matrix.lower.copy(), matrix.upper.copy()
         lower[columns], upper[columns] = self.lower, self.upper
-        return replace(matrix, lower=lower, upper=upper).with_rows(self.rows)
+        return replace(matrix, lower=lower, upper=upper).with_rows(self.cuts + self.throttles)
 
 
 class PeakTree:
@@ -73,22 +76,26 @@ class PeakTree:
     """
 
     def __init__(self, matrix: Matrix, skylines: Sequence[Skyline]) -> None:
-        self._matrix, self._skylines = matrix, skylines
+        self._skylines = skylines
         self._columns = np.array([s.column for s in skylines], dtype=np.int64)
+        self._highs = Highs(matrix, whole=False, solver=first_solver(matrix))
         self._left = MOST_SOLVED
 
-    def split(self, root: float, rise: Floats, enough: float, deadline: float) -> list[Band]:
-        """Return bands by rising bound: the first holds the bound of all plans.
+    def split(self, enough: float, deadline: float) -> list[Band]:
+        """Return bands by rising bound, the first with the bound of all plans; none if there was no time for one.
 
         Args:
-            root: Bound of the program.
-            rise: Rise per month in its relaxation, shape (M,).
             enough: Bound at which to stop.
             deadline: Reading of the monotonic clock at which to stop.
         """
+        root = self._highs.run(seconds_left(deadline))
+        if root.status != "optimal" or root.values is None or root.objective is None:
+            return []
+        self._highs.set(solver="simplex")
+        self._highs.mark()
         ends = np.zeros(len(self._columns)), np.full(len(self._columns), np.inf)
         order = itertools.count()
-        heap = [(root, next(order), Band(*ends, root, rise, ()))]
+        heap = [(root.objective, next(order), Band(*ends, root.objective, root.values[self._columns]))]
         while heap[0][0] < enough:
             sides = self._sides(heap[0][2], deadline)
             if sides is None:
@@ -129,30 +136,37 @@ class PeakTree:
         return None
 
     def _solved(self, band: Band, deadline: float) -> Band | None:
-        """Return a band with its bound and cuts, or None if the count of bands or the time is used up."""
+        """Return a band with its bound and rows, or None if the count of bands or the time is used up."""
         if self._left == 0:
             return None
         self._left -= 1
         below = [(s, float(rise)) for s, rise in zip(self._skylines, band.upper, strict=True) if np.isfinite(rise)]
         hulls = [HullCuts(packing) for skyline, rise in below for packing in skyline.packings(rise)]
+        throttles = tuple(row for skyline, rise in below for row in skyline.throttles(rise))
         # cuts of a band hold in every band within it
-        rows = [*band.rows, *(row for skyline, rise in below for row in skyline.throttles(rise))]
-        band = replace(band, rows=tuple(rows))
-        highs = Highs(band.within(self._matrix, self._columns), whole=False)
-        answer = highs.run(seconds_left(deadline))
+        cuts = list(band.cuts)
+        self._highs.back_to_mark()
+        self._highs.bound_columns(self._columns, band.lower, band.upper)
+        self._highs.add_rows(cuts + list(throttles))
+        answer = self._highs.run(seconds_left(deadline))
         for _ in range(ROUNDS):
             found = [] if answer.values is None else separate(hulls, answer.values)
             if answer.status != "optimal" or not found:
                 break
-            highs.add_rows(found)
-            rows += found
-            answer = highs.run(seconds_left(deadline))
+            self._highs.add_rows(found)
+            cuts += found
+            answer = self._highs.run(seconds_left(deadline))
         if answer.status == "infeasible":
-            return replace(band, bound=np.inf, rows=())
+            return replace(band, bound=np.inf, cuts=(), throttles=())
         if answer.status != "optimal" or answer.values is None or answer.objective is None:
             return None
-        return replace(
-            band, bound=max(band.bound, answer.objective), rise=answer.values[self._columns], rows=tuple(rows)
+        return Band(
+            lower=band.lower,
+            upper=band.upper,
+            bound=max(band.bound, answer.objective),
+            rise=answer.values[self._columns],
+            cuts=tuple(cuts),
+            throttles=throttles,
         )
 
 
@@ -173,5 +187,5 @@ def hull_of(bands: Sequence[Band], objective: float) -> Band:
     """
     open_bands = [band for band in bands if band.bound < objective] or list(bands[:1])
     upper = np.max([band.upper for band in open_bands], axis=0)
-    rows = next((band.rows for band in open_bands if len(open_bands) == 1), ())
-    return Band(np.min([band.lower for band in open_bands], axis=0), upper, bands[0].bound, bands[0].rise, rows)
+    lower = np.min([band.lower for band in open_bands], axis=0)
+    return open_bands[0] if len(open_bands) == 1 else Band(lower, upper, bands[0].bound, bands[0].rise)

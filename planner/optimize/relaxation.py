@@ -36,7 +36,7 @@ class Relaxation:
     def __init__(self, matrix: Matrix, hulls: Sequence[HullCuts], column: npt.NDArray[np.int64]) -> None:
         self.rows: list[Row] = []
         self._hulls, self._column = hulls, column
-        self._highs = Highs(matrix, whole=False, solver="ipm" if matrix.n_columns >= INTERIOR_FROM else "simplex")
+        self._highs = Highs(matrix, whole=False, solver=first_solver(matrix))
         self._first = True
 
     def solve(self, deadline: float, rounds: int) -> Answer:
@@ -85,3 +85,8 @@ class Relaxation:
     def tight_rows(self, x: npt.NDArray[np.float64]) -> list[Row]:
         """Return the cuts that hold `x` back."""
         return [row for row in self.rows if row.values @ x[row.columns] > row.upper - TIGHT]
+
+
+def first_solver(matrix: Matrix) -> str:
+    """Return the method that is faster on a program without a basis to start from."""
+    return "ipm" if matrix.n_columns >= INTERIOR_FROM else "simplex"

@@ -54,6 +54,7 @@ class Highs:
         self._highs = highspy.Highs()
         self._whole = whole and bool(matrix.whole.any())
         self._left_behind = False
+        self._mark: tuple[int, highspy.HighsBasis] | None = None
         self.set(output_flag=False, log_to_console=False, threads=THREADS, random_seed=0, **options)
         self._highs.passModel(_lp(matrix, whole=self._whole))
         self._n_columns = matrix.n_columns
@@ -93,6 +94,21 @@ class Highs:
         values = np.concatenate([r.values for r in rows])
         lower, upper = np.full(len(rows), -highspy.kHighsInf), np.array([r.upper for r in rows])
         self._highs.addRows(len(rows), lower, upper, len(columns), starts, columns, values)
+
+    def mark(self) -> None:
+        """Keep the rows and the basis of the last run, to come back to."""
+        now, kept = self._highs.getBasis(), highspy.HighsBasis()
+        kept.valid, kept.alien = now.valid, now.alien
+        kept.col_status, kept.row_status = list(now.col_status), list(now.row_status)
+        self._mark = (self._highs.getNumRow(), kept)
+
+    def back_to_mark(self) -> None:
+        """Take off the rows added since the mark and start the next run from the basis kept there."""
+        assert self._mark is not None
+        rows, basis = self._mark
+        added = np.arange(rows, self._highs.getNumRow(), dtype=np.int32)
+        self._highs.deleteRows(len(added), added)
+        self._highs.setBasis(basis)
 
     def run(self, seconds: float) -> Answer:
         """Run until done or out of time.

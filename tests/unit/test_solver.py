@@ -50,6 +50,19 @@ def test_a_linear_program_gives_values_and_objective():
     assert answer.objective == answer.bound == pytest.approx(-7.0)
 
 
+def test_a_program_goes_back_to_its_mark_without_the_rows_added_since():
+    highs = Highs(line(upper=3.0), whole=False)
+    first = highs.run(5.0)
+    highs.mark()
+    highs.add_rows([Row("less", np.array([1]), np.array([1.0]), 2.0)])
+    assert highs.run(5.0).objective == pytest.approx(-6.0)
+    highs.back_to_mark()
+    assert highs.run(5.0).objective == pytest.approx(first.objective)
+    highs.back_to_mark()
+    highs.add_rows([Row("none", np.array([0, 1]), np.array([1.0, 1.0]), 1.0)])
+    assert highs.run(5.0).objective == pytest.approx(-2.0)
+
+
 def test_a_misspelt_option_is_refused():
     with pytest.raises(SolverFault, match="refuses option mip_rel_gab"):
         Highs(line(), whole=False, mip_rel_gab=0.1)
