@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LIMIT_STEPS_PER_W = 1000.0  # NVML takes milliwatts
 BELOW_A_STEP = 1e-4  # of a step: a solver's noise above a measured point is no reason to leave it
 NOISE_KW = 1e-6
+THREE_DIGITS = 100.0
 
 
 def schedule(program: Program, places: Places, x: npt.NDArray[np.float64], why: tuple[str, ...]) -> Schedule:
@@ -101,10 +102,15 @@ def cooling_fits(program: Program, places: Places, x: npt.NDArray[np.float64]) -
 def _told(fit: CoolingFit) -> str:
     one_piece = f"; in {fit.one_piece_h:g} h all IT power lies on one piece" if fit.one_piece_h else ""
     return (
-        f"The cooling curve of block {fit.block!r} is not convex in {fit.rough_h:g} h (up to {fit.hull_gap_kw:,.1f} kW "
-        f"off its convex hull): a binary chooses between two pieces of it in {fit.binary_h:g} h{one_piece}; the plan "
-        f"counts at most {fit.fit_error_kw:,.1f} kW too much, never too little."
+        f"The cooling curve of block {fit.block!r} is not convex in {fit.rough_h:g} h (up to "
+        f"{_figure(fit.hull_gap_kw)} kW off its convex hull): a binary chooses between two pieces of it in {fit.binary_h:g} h{one_piece}; the plan "
+        f"counts at most {_figure(fit.fit_error_kw)} kW too much, never too little."
     )
+
+
+def _figure(kw: float) -> str:
+    """Return a power for people, of a laboratory as of a gigawatt."""
+    return f"{kw:,.0f}" if kw >= THREE_DIGITS else f"{kw:.3g}"
 
 
 def _kw(
