@@ -103,8 +103,8 @@ def _told(fit: CoolingFit) -> str:
     one_piece = f"; in {fit.one_piece_h:g} h all IT power lies on one piece" if fit.one_piece_h else ""
     return (
         f"The cooling curve of block {fit.block!r} is not convex in {fit.rough_h:g} h (up to "
-        f"{_figure(fit.hull_gap_kw)} kW off its convex hull): a binary chooses between two pieces of it in {fit.binary_h:g} h{one_piece}; the plan "
-        f"counts at most {_figure(fit.fit_error_kw)} kW too much, never too little."
+        f"{_figure(fit.hull_gap_kw)} kW off its convex hull): a binary chooses between two pieces of it in "
+        f"{fit.binary_h:g} h{one_piece}; the plan counts at most {_figure(fit.fit_error_kw)} kW too much, never too little."
     )
 
 

@@ -77,7 +77,9 @@ def test_humidity_from_two_bulbs_agrees_with_psychrolib():
     for dry_c, wet_c in ((35.0, 22.0), (10.0, 7.0), (-10.0, -10.5), (30.0, 30.0)):
         ratio = float(humidity_ratio(np.array(dry_c), np.array(wet_c)))
         assert ratio == pytest.approx(psychrolib.GetHumRatioFromTWetBulb(dry_c, wet_c, 101325.0), rel=5e-3)
-    assert float(humidity_ratio(np.array(30.0), np.array(31.0))) == pytest.approx(float(saturated_ratio(np.array(30.0))))
+    assert float(humidity_ratio(np.array(30.0), np.array(31.0))) == pytest.approx(
+        float(saturated_ratio(np.array(30.0)))
+    )
     assert float(humidity_ratio(np.array(40.0), np.array(5.0))) == 0.0
 
 
