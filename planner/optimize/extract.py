@@ -104,7 +104,8 @@ def _told(fit: CoolingFit) -> str:
     return (
         f"The cooling curve of block {fit.block!r} is not convex in {fit.rough_h:g} h (up to "
         f"{_figure(fit.hull_gap_kw)} kW off its convex hull): a binary chooses between two pieces of it in "
-        f"{fit.binary_h:g} h{one_piece}; the plan counts at most {_figure(fit.fit_error_kw)} kW too much, never too little."
+        f"{fit.binary_h:g} h{one_piece}; the plan counts at most {_figure(fit.fit_error_kw)} kW too much, never too "
+        "little."
     )
 
 
