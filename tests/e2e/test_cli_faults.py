@@ -20,6 +20,7 @@ from planner.evaluate import Violation
 from planner.schedule import Plan, Schedule
 from tests.e2e.test_cli_plan import MINI, ROOT, gridpace
 from tests.outcomes import sample_outcome
+from tests.signals import as_from_a_terminal
 
 
 def test_help_loads_nothing_heavy():
@@ -150,7 +151,9 @@ def test_a_real_interrupt_leaves_with_130_and_no_traceback(tmp_path):
         "i.read_week = wait\n"
         "c.main(['plan', 'site.toml'])\n"
     )
-    started = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    started = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, text=True, preexec_fn=as_from_a_terminal
+    )
     assert started.stderr is not None
     assert started.stderr.readline() == "waiting\n"
     started.send_signal(signal.SIGINT)

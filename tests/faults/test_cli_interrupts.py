@@ -9,6 +9,7 @@ import sys
 import time
 
 from tests.e2e.test_cli_plan import ROOT
+from tests.signals import as_from_a_terminal
 
 
 def test_an_interrupt_while_the_solver_works_leaves_with_130_at_once_and_without_a_trace(tmp_path):
@@ -19,6 +20,7 @@ def test_an_interrupt_while_the_solver_works_leaves_with_130_at_once_and_without
         env={**os.environ, "GRIDPACE_CACHE": str(tmp_path / "cache")},
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=as_from_a_terminal,
     )
     assert started.stderr is not None
     told = []

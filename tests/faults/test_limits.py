@@ -11,6 +11,7 @@ import pytest
 
 from tests.fake_nvml import Board, FakeNvml, NvmlCode
 from tests.run_calendars import ManualClock, run_calendar, window
+from tests.signals import as_from_a_terminal
 from trainer_hooks import Governor
 from trainer_hooks.gpu import NvmlGpu, NvmlSession
 from trainer_hooks.limits import LimitKeeper, LimitSet
@@ -183,5 +184,12 @@ CHAINED = (
 )
 def test_a_process_that_is_told_to_end_gives_its_limit_back(root, name, before, after, told, code):
     script = TRAINING.format(name=name, before=before, after=after)
-    done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=as_from_a_terminal,
+    )
     assert (done.stdout, done.returncode) == (told, code), done.stderr
