@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
 from planner.export.thermal_report import thermal_html
+from tests.browser.pages import DESK, DRAWN, PHONE, chromium, watched
 from tests.outcomes import HOSTILE
 from tests.outlooks import outlook
 
 pytestmark = pytest.mark.browser
-
-CHROMIUM = shutil.which("chromium")
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is missing (make test-browser installs it)")
-if CHROMIUM is None:
-    pytest.skip("chromium is missing (make test-browser installs it)", allow_module_level=True)
-
-PHONE = {"width": 390, "height": 844}
-DESK = {"width": 1280, "height": 900}
-DRAWN = "() => [...document.querySelectorAll('.chart')].every((chart) => chart.dataset.drawn)"
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 
 
 @pytest.fixture(scope="module")
@@ -33,26 +23,16 @@ def address(tmp_path_factory) -> str:
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+    with chromium() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(params=[PHONE, DESK], ids=["phone", "desk"])
 def opened(browser, address, request):
     """The page with all its details open, what it complained about, and what it asked the network for."""
-    page = browser.new_page(viewport=request.param)
-    complaints: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda sent: asked.append(sent.url))
-    page.goto(address)
-    page.wait_for_function(DRAWN)
-    page.evaluate("() => document.querySelectorAll('details').forEach((e) => { e.open = true; })")
-    yield page, complaints, asked
-    page.close()
+    with watched(browser, address, request.param) as seen:
+        seen[0].evaluate("() => document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+        yield seen
 
 
 def test_it_is_drawn_without_complaint_and_without_the_network(opened, address):
