@@ -215,7 +215,7 @@ def _grow(
             found = spell(grid, run, option, limit_w, first, before, tokens - made)
             if found.tokens <= 0.0 or _too_short(ground.week, run, found, first, tokens):
                 break
-            if ground.ramp_holds(option, ground.added_kw(run, option, limits + found.limit_w), found.end):
+            if ground.ramp_holds(ground.added_kw(run, option, limits + found.limit_w), found.end):
                 limits, end, complete = limits + found.limit_w, found.end, found.complete
                 made, count = made + found.tokens, count + 1
                 earliest = before + int(np.ceil(run.min_pause_h / grid.slot_h))
@@ -249,7 +249,7 @@ def _evenly(ground: Ground, run: Run, tokens: float, spread: float) -> Placement
                 found.complete
                 and not _too_short(ground.week, run, found, first, tokens)
                 and ground.fits(run, option, added_kw)[taken].all()
-                and ground.ramp_holds(option, added_kw, found.end)
+                and ground.ramp_holds(added_kw, found.end)
             ):
                 best, started = Placement(option, found.limit_w, found.end, found.tokens, complete=True), first
                 break

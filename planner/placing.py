@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.week import Block, PoolOption, Run, Week
+
+Added: TypeAlias = "Mapping[str, npt.NDArray[np.float64]]"
+"""Block -> what a gang adds to its IT power per slot, kW, shape (T,)."""
 
 _BISECTIONS = 60
 _HAIR = 1e-9
@@ -106,34 +109,40 @@ class Ground:
         """Return the first slot in which a run may run."""
         return max(0, int(np.ceil(self.week.grid.position(run.earliest_start) - _HAIR)))
 
-    def added_kw(self, run: Run, option: PoolOption, limit_w: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return what a gang adds to its block's IT power at a limit per slot (0: off), kW, both of shape (T,)."""
+    def added_kw(self, run: Run, option: PoolOption, limit_w: npt.NDArray[np.float64]) -> Added:
+        """Return what a gang adds to the IT power of each of its blocks at a limit per slot (0: off), shape (T,)."""
         pool = self.week.pool(option.pool)
         it_w, _ = at_limit(option.points, limit_w)
-        idle_w = np.where(self.week.block(pool.block).idle_powered, pool.gpu.idle_w_per_gpu, 0.0)
-        return np.where(limit_w > 0.0, run.gpus * (it_w - idle_w) / 1000.0, 0.0)
+        added: dict[str, npt.NDArray[np.float64]] = {}
+        for name, share in pool.shares:
+            idle_w = np.where(self.week.block(name).idle_powered, pool.gpu.idle_w_per_gpu, 0.0)
+            added[name] = np.where(limit_w > 0.0, share * run.gpus * (it_w - idle_w) / 1000.0, 0.0)
+        return added
 
-    def fits(self, run: Run, option: PoolOption, added_kw: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    def fits(self, run: Run, option: PoolOption, added_kw: Added) -> npt.NDArray[np.bool_]:
         """Return the slots in which a gang that adds so much power fits, ramp aside, shape (T,)."""
-        ground = self.blocks[self.week.pool(option.pool).block]
         enough: npt.NDArray[np.bool_] = self.free[option.pool] >= run.gpus
         enough[: self.first_slot(run)] = False
-        return enough & (ground.it_kw + added_kw <= ground.room_kw + _HAIR)
+        for name, kw in added_kw.items():
+            enough &= self.blocks[name].it_kw + kw <= self.blocks[name].room_kw + _HAIR
+        return enough
 
-    def ramp_holds(self, option: PoolOption, added_kw: npt.NDArray[np.float64], end: float) -> bool:
+    def ramp_holds(self, added_kw: Added, end: float) -> bool:
         """Return whether the ramp limit holds once a gang adds so much power and is let go at `end`."""
-        ground = self.blocks[self.week.pool(option.pool).block]
-        return ground.ramp_holds(added_kw, end, float(added_kw[min(int(end), len(added_kw) - 1)]))
+        return all(
+            self.blocks[name].ramp_holds(kw, end, float(kw[min(int(end), len(kw) - 1)]))
+            for name, kw in added_kw.items()
+        )
 
     def place(self, run: Run, placement: Placement) -> None:
         """Take the GPUs and the power of a placement."""
         option, end = placement.option, placement.end
-        ground = self.blocks[self.week.pool(option.pool).block]
-        added_kw = self.added_kw(run, option, placement.limit_w)
         self.free[option.pool][placement.limit_w > 0.0] -= run.gpus
-        ground.it_kw = ground.it_kw + added_kw
-        if end % 1.0:
-            ground.let_go.append((end, float(added_kw[int(end)])))
+        for name, added_kw in self.added_kw(run, option, placement.limit_w).items():
+            ground = self.blocks[name]
+            ground.it_kw = ground.it_kw + added_kw
+            if end % 1.0:
+                ground.let_go.append((end, float(added_kw[int(end)])))
 
 
 def resting_charge_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:

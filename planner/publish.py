@@ -210,7 +210,7 @@ def _windows(
                 end=let_go,
                 state="run",
                 pool=decided.pool,
-                block=slots.block,
+                block=slots.place,
                 gpus=slots.run.gpus,
                 gpu_power_limit_w=float(slots.gpu_power_limit_w[first]),
                 checkpoint="after" if pauses or let_go < end else "none",

@@ -15,6 +15,8 @@ import numpy as np
 from power.gpu import at_limit
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from planner.schedule import RunSchedule
@@ -27,22 +29,22 @@ class RunSlots:
 
     Args:
         run: The run.
-        block: Block of its pool, or None if it does not run.
+        place: Block of its pool (all of them where it spans several), or None if it does not run.
         gpu_power_limit_w: Limit, W; 0 where it is off.
         ends: Position at which each slot's running stops, in slots from the horizon's start; 0 where it is off.
         gang_kw: IT power of the gang while it runs, kW.
-        block_kw: What the gang adds to its block's IT power while it runs, kW: less than `gang_kw` where its GPUs
-            would otherwise idle under power.
+        block_kw: Block -> what the gang adds to its IT power while it runs, kW: less than its share of `gang_kw` where
+            its GPUs would otherwise idle under power.
         energy_kwh: IT energy of the gang, kWh.
         tokens: Useful tokens.
     """
 
     run: Run
-    block: str | None
+    place: str | None
     gpu_power_limit_w: npt.NDArray[np.float64]
     ends: npt.NDArray[np.float64]
     gang_kw: npt.NDArray[np.float64]
-    block_kw: npt.NDArray[np.float64]
+    block_kw: Mapping[str, npt.NDArray[np.float64]]
     energy_kwh: npt.NDArray[np.float64]
     tokens: npt.NDArray[np.float64]
 
@@ -65,13 +67,12 @@ def run_slots(week: Week, decided: RunSchedule) -> RunSlots:
     limit = np.round(decided.gpu_power_limit_w, 6)
     on = limit > 0.0
     if decided.pool is None or not on.any():
-        return RunSlots(run, None, off, off, off, off, off, off)
+        return RunSlots(run, None, off, off, off, {}, off, off)
     pool = week.pool(decided.pool)
     option = {o.pool: o for o in run.options}[decided.pool]
     it_w, relative = at_limit(option.points, limit)
     gang_kw = np.where(on, run.gpus * it_w / 1000.0, 0.0)
     idle_kw = run.gpus * pool.gpu.idle_w_per_gpu / 1000.0
-    powered = week.block(pool.block).idle_powered
     ends = np.where(on, np.arange(1.0, grid.n_slots + 1.0), 0.0)
     if decided.ends is not None:
         ends[np.flatnonzero(on)[-1]] = grid.position(decided.ends)
@@ -88,11 +89,14 @@ def run_slots(week: Week, decided: RunSchedule) -> RunSlots:
         )
     return RunSlots(
         run=run,
-        block=pool.block,
+        place=pool.place,
         gpu_power_limit_w=np.where(on, limit, 0.0),
         ends=ends,
         gang_kw=gang_kw,
-        block_kw=np.where(on, gang_kw - np.where(powered, idle_kw, 0.0), 0.0),
+        block_kw={
+            name: np.where(on, share * (gang_kw - np.where(week.block(name).idle_powered, idle_kw, 0.0)), 0.0)
+            for name, share in pool.shares
+        },
         energy_kwh=gang_kw * running_s / 3600.0,
         tokens=run.gpus * option.tokens_per_gpu_s * relative * useful_s,
     )
@@ -129,6 +133,7 @@ def block_it_kw(week: Week, block: Block, runs: list[RunSlots], parts: SlotParts
     """Return the IT power of a block in every part, kW, shape (P,): idle GPUs and the gangs on it."""
     it_kw = week.idle_kw(block)[parts.slot]
     for run in runs:
-        if run.block == block.name:
-            it_kw = it_kw + np.where(parts.end <= run.ends[parts.slot], run.block_kw[parts.slot], 0.0)
+        if block.name in run.block_kw:
+            added_kw = run.block_kw[block.name][parts.slot]
+            it_kw = it_kw + np.where(parts.end <= run.ends[parts.slot], added_kw, 0.0)
     return it_kw

@@ -120,10 +120,12 @@ class Pool:
 
     Args:
         name: Such as "a1".
-        block: Name of its block.
+        block: Name of its block; the first one where the pool spans several.
         gpu: Type with idle power.
         island: Fabric island; a gang never spans two.
         commissioning: (first instant, UTC, count in service from then on), by rising time.
+        block_share: (block, share of the pool's GPUs in it) where the pool spans several blocks, such as two halls or
+            two sites on one fabric; a gang is spread over them by these shares. Empty: all of it is in `block`.
     """
 
     name: str
@@ -131,6 +133,21 @@ class Pool:
     gpu: GpuType
     island: str
     commissioning: tuple[tuple[datetime, int], ...]
+    block_share: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def shares(self) -> tuple[tuple[str, float], ...]:
+        """Every block that the pool draws from, with the share of its GPUs there."""
+        return self.block_share or ((self.block, 1.0),)
+
+    def share_in(self, block: str) -> float:
+        """Return the share of the pool's GPUs in a block; 0 where it has none."""
+        return dict(self.shares).get(block, 0.0)
+
+    @property
+    def place(self) -> str:
+        """Its blocks for people and for the calendar, such as "hall-a" or "hall-a+hall-b"."""
+        return "+".join(name for name, _ in self.shares)
 
     def gpus_in_service(self, grid: TimeGrid) -> npt.NDArray[np.int64]:
         """Return the count of GPUs in service throughout each slot, shape (T,)."""
@@ -384,8 +401,7 @@ def idle_it_kw(pools: Iterable[Pool], block: str, grid: TimeGrid) -> npt.NDArray
     """
     idle_kw = np.zeros(grid.n_slots)
     for pool in pools:
-        if pool.block == block:
-            idle_kw += pool.gpus_in_service(grid) * pool.gpu.idle_w_per_gpu / 1000.0
+        idle_kw += pool.share_in(block) * pool.gpus_in_service(grid) * pool.gpu.idle_w_per_gpu / 1000.0
     return idle_kw
 
 

@@ -147,15 +147,16 @@ def _add_run(week, program, run, name, on, it_terms):
     if name is not None:
         option = next(o for o in run.options if o.pool == name)
         pool = week.pool(name)
-        powered = week.block(pool.block).idle_powered
         rate = option.tokens_per_gpu_s / best_rate
         top = max(p.relative_throughput for p in option.points)
         for t in np.flatnonzero(on):
             shares = [program.column() for _ in option.points]
             program.row("eq", [(s, 1.0) for s in shares], 1.0)
             for share, point in zip(shares, option.points, strict=True):
-                idle_w = pool.gpu.idle_w_per_gpu if powered[t] else 0.0
-                it_terms[pool.block][t].append((share, run.gpus * (point.it_w_per_gpu - idle_w) / 1000))
+                for block, part in pool.shares:
+                    idle_w = pool.gpu.idle_w_per_gpu if week.block(block).idle_powered[t] else 0.0
+                    added_kw = part * run.gpus * (point.it_w_per_gpu - idle_w) / 1000
+                    it_terms[block][t].append((share, added_kw))
                 made.append((float(t), share, rate * point.relative_throughput * h))
         for a, b in _spells(on):
             if not (a == 0 and run.running_in == name):
@@ -205,9 +206,9 @@ def cooling_curve(week, block):
     """The cooling segments of a block, between all its GPUs idle and all at their highest point."""
     most = np.zeros(week.grid.n_slots)
     for pool in week.pools:
-        if pool.block == block.name:
-            used = [p.it_w_per_gpu for r in week.runs for o in r.options if o.pool == pool.name for p in o.points]
-            most += pool.gpus_in_service(week.grid) * max([pool.gpu.idle_w_per_gpu, *used]) / 1000
+        used = [p.it_w_per_gpu for r in week.runs for o in r.options if o.pool == pool.name for p in o.points]
+        most_w = max([pool.gpu.idle_w_per_gpu, *used])
+        most += pool.share_in(block.name) * pool.gpus_in_service(week.grid) * most_w / 1000
     signals = week.signals
     return fit_envelope(block.plant, signals.dry_bulb_c, signals.wet_bulb_c, SEGMENTS, (week.idle_kw(block), most))
 

@@ -84,10 +84,11 @@ def make_pool(
     commissioning: tuple[tuple[datetime, int], ...] | None = None,
     idle_w: float = IDLE_W,
     points: tuple[OperatingPoint, ...] = POINTS,
+    split: tuple[tuple[str, float], ...] = (),
 ) -> Pool:
     """A pool in service since long before the horizon unless its commissioning is given."""
     since = commissioning or ((datetime(2020, 1, 1, tzinfo=UTC), gpus),)
-    return Pool(name, block, GpuType("H100", idle_w, points), f"island-{name}", since)
+    return Pool(name, block, GpuType("H100", idle_w, points), f"island-{name}", since, split)
 
 
 def make_run(

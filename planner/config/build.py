@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -23,6 +23,9 @@ from thermal.reserve import Reserve
 
 ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
 """Stands for "no earliest instant" and for GPUs that have always been in service."""
+
+WHOLE = 1e-9
+"""Shares such as 0.29 of 100 GPUs are whole GPUs that binary fractions miss by a hair."""
 
 ON_OFF_GRIDS_H = (4.0, 2.0, 1.0)
 LEAST_CELLS = 3
@@ -82,7 +85,29 @@ def pool(table: model.PoolTable, gpus: Mapping[str, GpuType], tz: ZoneInfo) -> P
         steps = ((since, table.count),)
     else:
         steps = tuple((to_utc(step.since, tz), step.count) for step in table.commissioning)
-    return Pool(table.name, table.block, gpus[table.gpu], table.island or table.name, steps)
+    sound = [(to_utc(step.since, tz), step.share) for step in table.availability]
+    steps = sound_steps(steps, sound)
+    split = tuple((part.block, part.share) for part in table.split)
+    return Pool(table.name, table.block, gpus[table.gpu], table.island or table.name, steps, split)
+
+
+def sound_steps(
+    steps: tuple[tuple[datetime, int], ...], sound: Sequence[tuple[datetime, float]]
+) -> tuple[tuple[datetime, int], ...]:
+    """Return the steps of GPUs in service that are sound, in whole GPUs.
+
+    Args:
+        steps: (since, GPUs in service), by rising time.
+        sound: (since, share of them that are sound), by rising time; before the first all are.
+    """
+    if not sound:
+        return steps
+    since = sorted({when for when, _ in (*steps, *sound) if when >= steps[0][0]})
+
+    def last(given: Sequence[tuple[datetime, float]], when: datetime, before: float) -> float:
+        return next((value for at, value in reversed(given) if at <= when), before)
+
+    return tuple((when, int(last(steps, when, 0) * last(sound, when, 1.0) + WHOLE)) for when in since)
 
 
 def pool_option(table: model.RunTable, where: Pool) -> PoolOption | None:

@@ -200,6 +200,20 @@ class CommissioningTable(Table):
     count: int = Field(ge=0, le=10_000_000, description="GPUs in service from then on")
 
 
+class AvailabilityTable(Table):
+    """A step of the share of installed GPUs that are sound."""
+
+    since: When = Field(description="first instant at which it holds")
+    share: Efficiency = Field(description="share of the GPUs in service that work, rounded down to whole GPUs")
+
+
+class PoolPartTable(Table):
+    """The part of a pool that stands in one of several blocks."""
+
+    block: str = Field(description="name of the block")
+    share: Efficiency = Field(description="share of the pool's GPUs, and of every gang, in it")
+
+
 class PoolTable(Table):
     """GPUs of one type in one block on one fabric."""
 
@@ -209,7 +223,13 @@ class PoolTable(Table):
     count: Gpus | None = Field(default=None, description="GPUs in service; or give commissioning")
     in_service_from: When | None = Field(default=None, description="first instant of service of `count`")
     commissioning: list[CommissioningTable] = Field(default=[], description="GPUs in service in steps, by rising time")
+    availability: list[AvailabilityTable] = Field(
+        default=[], description="share of them that are sound, in steps by rising time; 1 before the first"
+    )
     island: Name | None = Field(default=None, description="fabric island; the pool's name where left out")
+    split: list[PoolPartTable] = Field(
+        default=[], description="for a pool that spans blocks: the share of its GPUs in each, `block` first"
+    )
 
 
 class OperatingPointTable(Table):

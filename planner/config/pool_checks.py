@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from planner.week import Pool
     from power.gpu import GpuType
 
+SHARES_ERROR = 1e-6
+
 
 def check_gpus(draft: Draft, catalogue: Mapping[str, GpuType]) -> dict[str, GpuType]:
     """Note the faults of the file's own GPU types and return all sound types by name."""
@@ -67,16 +69,39 @@ def check_pools(draft: Draft, gpus: Mapping[str, GpuType], tz: ZoneInfo) -> dict
             placed.fault(
                 ("block",), f"there is no block {pool.block!r}", did_you_mean(pool.block, sorted(known_blocks))
             )
+        _check_split(placed, known_blocks)
         if pool.gpu not in known_gpus:
             placed.fault(("gpu",), f"GPU type {pool.gpu!r} is not known", did_you_mean(pool.gpu, sorted(known_gpus)))
         _check_service(placed, moments)
         if len(placed.faults.found) > before or pool.gpu not in gpus or not placed.sound("count", "commissioning"):
             continue
         made = build.pool(pool, gpus, tz)
-        if pool.block in blocks and blocks[pool.block].sound("capacity_kw"):
-            _check_power(placed, made, blocks[pool.block].table)
+        for name, share in made.shares:
+            if name in blocks and blocks[name].sound("capacity_kw"):
+                _check_power(placed, made, share, blocks[name].table)
         sound[pool.name] = made
     return sound
+
+
+def _check_split(placed: Placed[model.PoolTable], known_blocks: set[str]) -> None:
+    pool = placed.table
+    if not pool.split:
+        return
+    names = [part.block for part in pool.split]
+    for i, name in enumerate(names):
+        if name not in known_blocks:
+            placed.fault(("split", i, "block"), f"there is no block {name!r}", did_you_mean(name, sorted(known_blocks)))
+        elif name in names[:i]:
+            placed.fault(("split", i, "block"), f"block {name!r} stands twice in split", "name each block once")
+    if names[0] != pool.block:
+        placed.fault(
+            ("split", 0, "block"),
+            f"the first part is in {names[0]!r}, but block is {pool.block!r}",
+            f"put the part in {pool.block!r} first",
+        )
+    total = sum(part.share for part in pool.split)
+    if abs(total - 1.0) > SHARES_ERROR:
+        placed.fault(("split",), f"the shares add up to {total:g}", "give shares that add up to 1")
 
 
 def _check_service(placed: Placed[model.PoolTable], moments: Moments) -> None:
@@ -99,10 +124,18 @@ def _check_service(placed: Placed[model.PoolTable], moments: Moments) -> None:
                 f"{pool.commissioning[i].since} is not after {pool.commissioning[i - 1].since} before it",
                 "sort the steps by rising time; count is the total from then on",
             )
+    sound = [moments.utc(placed, ("availability", i, "since"), s.since) for i, s in enumerate(pool.availability)]
+    for i, (earlier, later) in enumerate(pairwise(sound), start=1):
+        if earlier is not None and later is not None and later <= earlier:
+            placed.fault(
+                ("availability", i, "since"),
+                f"{pool.availability[i].since} is not after {pool.availability[i - 1].since} before it",
+                "sort the steps by rising time; share is that of all GPUs in service from then on",
+            )
 
 
-def _check_power(placed: Placed[model.PoolTable], pool: Pool, block: model.BlockTable) -> None:
-    full_kw = build.most_gpus(pool) * max(p.it_w_per_gpu for p in pool.gpu.points) / 1000.0
+def _check_power(placed: Placed[model.PoolTable], pool: Pool, share: float, block: model.BlockTable) -> None:
+    full_kw = share * build.most_gpus(pool) * max(p.it_w_per_gpu for p in pool.gpu.points) / 1000.0
     if full_kw >= UNIT_SLIP * block.capacity_kw:
         placed.fault(
             ("count",) if placed.table.count is not None else ("commissioning",),

@@ -56,9 +56,9 @@ def check_places(week: Week, seen: RunTrace) -> Iterator[Violation]:
             yield _about(
                 "pool", run.name, window.start, f"pool {window.pool}", f"one of {', '.join(allowed)}", "sits in"
             )
-        elif window.block != pool.block:
+        elif window.block != pool.place:
             yield _about(
-                "block", run.name, window.start, f"block {window.block}", f"{pool.block}, where {pool.name} is", "names"
+                "block", run.name, window.start, f"block {window.block}", f"{pool.place}, where {pool.name} is", "names"
             )
         if window.gpus != run.gpus:
             yield _number("gang", run.name, window.start, window.gpus, run.gpus, "GPUs", "holds", "but its gang has")

@@ -88,7 +88,7 @@ class Load:
 def load(week: Week, traces: Sequence[RunTrace], cut: Pieces) -> Load:
     """Return the IT power of blocks and gangs and the GPUs held in pools.
 
-    A gang in a pool counts in that pool's block, whatever block its window names.
+    A gang in a pool counts in that pool's blocks, by the pool's shares, whatever block its window names.
     """
     it_kw = {block.name: week.idle_kw(block)[cut.slot] for block in week.blocks}
     gpus = {pool.name: np.zeros(len(cut.slot), dtype=np.int64) for pool in week.pools}
@@ -103,10 +103,10 @@ def load(week: Week, traces: Sequence[RunTrace], cut: Pieces) -> Load:
             here = inside & np.array([p == name for p in run.pools], dtype=np.bool_)[window]
             held = np.where(here, run.gpus[window], 0)
             gpus[name] += held
-            idle_kw = np.where(
-                week.block(pool.block).idle_powered[cut.slot], held * pool.gpu.idle_w_per_gpu / 1000.0, 0.0
-            )
-            it_kw[pool.block] += np.where(here, run.gang_kw[window], 0.0) - idle_kw
+            drawn_kw, idle_kw = np.where(here, run.gang_kw[window], 0.0), held * pool.gpu.idle_w_per_gpu / 1000.0
+            for block, share in pool.shares:
+                saved_kw = np.where(week.block(block).idle_powered[cut.slot], idle_kw, 0.0)
+                it_kw[block] += share * (drawn_kw - saved_kw)
     return Load(it_kw, gpus, gang_kw)
 
 

@@ -149,7 +149,7 @@ def _run_row(outcome: Outcome, result: RunResult, why: str) -> RunRow:
     week = outcome.week
     place = "does not run"
     if result.pool is not None:
-        place = f"{result.pool} in {week.pool(result.pool).block}"
+        place = f"{result.pool} in {week.pool(result.pool).place}"
     pauses = "no pause" if result.pauses == 0 else "1 pause" if result.pauses == 1 else f"{result.pauses} pauses"
     return RunRow(
         name=result.run,

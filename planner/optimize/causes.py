@@ -100,20 +100,28 @@ def _held_back(solved: Solved, run: int, due: Due) -> str | None:
         if other.option is not None and other.option.pool == place.pool:
             used += other.on * other.gang.run.gpus
     crowded = before & ~fact.on & (used + gpus > option.pool.gpus_in_service(week.grid))
-    at = next(i for i, b in enumerate(program.blocks) if b.limits.block.name == option.pool.block)
-    block = program.blocks[at]
-    it_kw = solved.values[solved.places.blocks[at].it] * program.power_kw
-    added_kw = block.limits.added_kw(gpus, option.points[0].it_w_per_gpu, option.pool.gpu.idle_w_per_gpu)
     speed = _speed(place, solved.values, n_slots)
-    wanted_kw = np.where(fact.on, it_kw / NEAR_LIMIT, it_kw + added_kw)
-    tight = before & ~crowded & (speed < place.throughput[-1] * NEAR_LIMIT) & (wanted_kw >= block.limits.it_max_kw)
-    spare = np.where(before & ~crowded & ~tight, place.throughput[-1] - speed, 0.0)
+    slow = before & ~crowded & (speed < place.throughput[-1] * NEAR_LIMIT)
+    least_w, idle_w = option.points[0].it_w_per_gpu, option.pool.gpu.idle_w_per_gpu
+    drawn: list[tuple[BlockColumns, npt.NDArray[np.float64], npt.NDArray[np.bool_]]] = []
+    for block, columns in zip(program.blocks, solved.places.blocks, strict=True):
+        share = option.pool.share_in(block.limits.block.name)
+        if share:
+            it_kw = solved.values[columns.it] * program.power_kw
+            added_kw = block.limits.added_kw(gpus * share, least_w, idle_w)
+            wanted_kw = np.where(fact.on, it_kw / NEAR_LIMIT, it_kw + added_kw)
+            drawn.append((block, it_kw, slow & (wanted_kw >= block.limits.it_max_kw)))
+    tight_anywhere = np.any([tight for _, _, tight in drawn], axis=0)
+    spare = np.where(before & ~crowded & ~tight_anywhere, place.throughput[-1] - speed, 0.0)
     missing_h = due.work_h - fact.tokens[before].max(initial=0.0) / fact.gang.tokens_per_work_h
     if option.rate * spare.sum() * slot_h >= missing_h:
-        return _ramp(block, it_kw)
+        return next((told for block, it_kw, _ in drawn if (told := _ramp(block, it_kw)) is not None), None)
     said = [
         (crowded.sum(), f"in {crowded.sum() * slot_h:g} h before it other runs take the GPUs of pool {place.pool!r}"),
-        (tight.sum(), f"in {tight.sum() * slot_h:g} h before it {_used_up(block, tight)}"),
+        *(
+            (tight.sum(), f"in {tight.sum() * slot_h:g} h before it {_used_up(block, tight)}")
+            for block, _, tight in drawn
+        ),
     ]
     return " and ".join(sentence for count, sentence in sorted(said, key=lambda one: -one[0]) if count) or None
 

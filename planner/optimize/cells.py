@@ -12,6 +12,8 @@ import numpy as np
 from planner.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from planner.optimize.limits import BlockLimits
@@ -88,7 +90,9 @@ def full_speed_h(week: Week, run: Run, option: PoolOption) -> float:
     return week.work_tokens(run) / (run.gpus * option.tokens_per_gpu_s * top * 3600.0)
 
 
-def open_cells(week: Week, run: Run, option: PoolOption, cells: Cells, limits: BlockLimits) -> npt.NDArray[np.bool_]:
+def open_cells(
+    week: Week, run: Run, option: PoolOption, cells: Cells, limits: Mapping[str, BlockLimits]
+) -> npt.NDArray[np.bool_]:
     """Return which cells a run may be on in a pool: after its earliest start, with GPUs and power for it in every slot.
 
     Returns:
@@ -97,7 +101,8 @@ def open_cells(week: Week, run: Run, option: PoolOption, cells: Cells, limits: B
     pool = week.pool(option.pool)
     first = math.ceil(week.grid.position(run.earliest_start) - ROUNDING)
     lowest_w = min(p.it_w_per_gpu for p in option.points)
-    least_kw = limits.idle_kw + limits.added_kw(run.gpus, lowest_w, pool.gpu.idle_w_per_gpu)
-    fits = (pool.gpus_in_service(week.grid) >= run.gpus) & (least_kw <= limits.it_max_kw)
-    fits &= np.arange(week.grid.n_slots) >= first
+    fits = (pool.gpus_in_service(week.grid) >= run.gpus) & (np.arange(week.grid.n_slots) >= first)
+    for name, share in pool.shares:
+        block = limits[name]
+        fits &= block.idle_kw + block.added_kw(run.gpus * share, lowest_w, pool.gpu.idle_w_per_gpu) <= block.it_max_kw
     return np.logical_and.reduceat(fits, cells.edges[:-1])

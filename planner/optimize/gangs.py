@@ -113,7 +113,7 @@ def add_gang(prob: pulp.LpProblem, week: Week, index: int, limits: Mapping[str, 
     label = f"{index}_{run.name}"
     cells = run_cells(week, run)
     best = max(o.tokens_per_gpu_s for o in run.options)
-    open_in = [(o, open_cells(week, run, o, cells, limits[week.pool(o.pool).block])) for o in run.options]
+    open_in = [(o, open_cells(week, run, o, cells, limits)) for o in run.options]
     usable = [(o, is_open) for o, is_open in open_in if is_open.any()]
     options = tuple(_option(prob, week, run, label, cells, o, is_open, best, len(usable)) for o, is_open in usable)
     if len(options) > 1:

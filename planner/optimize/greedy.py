@@ -142,29 +142,35 @@ class Greedy:
         return least * hours - most * lost_s / 3600.0
 
     def _free(self, gang: Gang, option: GangOption) -> npt.NDArray[np.bool_]:
-        added, limits = self._added(gang, option), self._limits[option.pool.block]
         fits = self._gpus[option.pool.name] >= gang.run.gpus
-        fits &= self._it_kw[option.pool.block] + added <= limits.it_max_kw
+        for block, added_kw in self._added(gang, option):
+            fits &= self._it_kw[block] + added_kw <= self._limits[block].it_max_kw
         free = np.logical_and.reduceat(fits, gang.cells.edges[:-1])
         free &= np.isin(np.arange(gang.cells.count), list(option.on))
         return np.asarray(free)
 
     def _gentle(self, gang: Gang, option: GangOption, spell: _Spell) -> bool:
-        """Whether the block keeps its ramp with the gang on in the spell."""
-        limits = self._limits[option.pool.block]
-        step_kw = limits.block.power.ramp_step_kw
-        if step_kw is None:
-            return True
-        it_kw = self._it_kw[option.pool.block].copy()
+        """Whether every block keeps its ramp with the gang on in the spell."""
         slots = slice(int(gang.cells.edges[spell.first]), int(gang.cells.edges[spell.after]))
-        it_kw[slots] += self._added(gang, option)[slots]
-        return bool((np.abs(np.diff(it_kw)) <= step_kw * (1.0 - 1e-5)).all())
+        for block, added_kw in self._added(gang, option):
+            step_kw = self._limits[block].block.power.ramp_step_kw
+            if step_kw is None:
+                continue
+            it_kw = self._it_kw[block].copy()
+            it_kw[slots] += added_kw[slots]
+            if not bool((np.abs(np.diff(it_kw)) <= step_kw * (1.0 - 1e-5)).all()):
+                return False
+        return True
 
     def _take(self, gang: Gang, option: GangOption, spell: _Spell) -> None:
         slots = slice(int(gang.cells.edges[spell.first]), int(gang.cells.edges[spell.after]))
         self._gpus[option.pool.name][slots] -= gang.run.gpus
-        self._it_kw[option.pool.block][slots] += self._added(gang, option)[slots]
+        for block, added_kw in self._added(gang, option):
+            self._it_kw[block][slots] += added_kw[slots]
 
-    def _added(self, gang: Gang, option: GangOption) -> npt.NDArray[np.float64]:
-        limits = self._limits[option.pool.block]
-        return limits.added_kw(gang.run.gpus, option.points[0].it_w_per_gpu, option.pool.gpu.idle_w_per_gpu)
+    def _added(self, gang: Gang, option: GangOption) -> list[tuple[str, npt.NDArray[np.float64]]]:
+        least_w, idle_w = option.points[0].it_w_per_gpu, option.pool.gpu.idle_w_per_gpu
+        return [
+            (block, self._limits[block].added_kw(gang.run.gpus * share, least_w, idle_w))
+            for block, share in option.pool.shares
+        ]

@@ -45,8 +45,8 @@ class BlockLimits:
     envelope: CoolingEnvelope
     curves: Curves
 
-    def added_kw(self, gpus: int, it_w_per_gpu: float, idle_w_per_gpu: float) -> npt.NDArray[np.float64]:
-        """Return the IT power that a gang adds to the idle power, kW per slot, shape (T,)."""
+    def added_kw(self, gpus: float, it_w_per_gpu: float, idle_w_per_gpu: float) -> npt.NDArray[np.float64]:
+        """Return the IT power that a gang's GPUs in this block add to the idle power, kW per slot, shape (T,)."""
         return gpus * (it_w_per_gpu - np.where(self.block.idle_powered, idle_w_per_gpu, 0.0)) / 1000.0
 
 
@@ -84,10 +84,9 @@ def _most_it_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
     """Return the IT power of all GPUs in service at their highest point, kW, shape (T,): no plan takes more."""
     most_kw = np.zeros(week.grid.n_slots)
     for pool in week.pools:
-        if pool.block == block.name:
-            options = [option for run in week.runs for option in run.options if option.pool == pool.name]
-            most_w = max([pool.gpu.idle_w_per_gpu, *(p.it_w_per_gpu for o in options for p in o.points)])
-            most_kw += pool.gpus_in_service(week.grid) * most_w / 1000.0
+        options = [option for run in week.runs for option in run.options if option.pool == pool.name]
+        most_w = max([pool.gpu.idle_w_per_gpu, *(p.it_w_per_gpu for o in options for p in o.points)])
+        most_kw += pool.share_in(block.name) * pool.gpus_in_service(week.grid) * most_w / 1000.0
     return most_kw
 
 

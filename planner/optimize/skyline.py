@@ -112,7 +112,10 @@ class Skyline:
 
 
 def skylines(program: Program, places: Places) -> tuple[Skyline, ...]:
-    """Return the skyline of every month with a demand charge; none where a lowest power is below the idle power."""
+    """Return the skyline of every month with a demand charge.
+
+    None where a lowest power is below the idle power, nor where a pool spans blocks.
+    """
     if not len(places.peaks):
         return ()
     week = program.week
@@ -122,7 +125,7 @@ def skylines(program: Program, places: Places) -> tuple[Skyline, ...]:
         for gang, at in zip(program.gangs, places.gangs, strict=True)
         for option, place in zip(gang.options, at, strict=True)
     ]
-    if not options:
+    if not options or any(option.pool.block_share for _, option, _ in options):
         return ()
     columns = np.full((week.grid.n_slots, len(options)), -1, dtype=np.int64)
     added_kw = np.zeros((week.grid.n_slots, len(options)))

@@ -169,16 +169,17 @@ def _it_rows(
     terms: list[list[tuple[Column, float]]] = [[] for _ in columns.it]
     for gang in gangs:
         for option in gang.options:
-            if option.pool.block != name:
+            gpus = gang.run.gpus * option.pool.share_in(name)
+            if not gpus:
                 continue
             top_w = option.points[-1].it_w_per_gpu
-            added = columns.limits.added_kw(gang.run.gpus, top_w, option.pool.gpu.idle_w_per_gpu) / power_kw
+            added = columns.limits.added_kw(gpus, top_w, option.pool.gpu.idle_w_per_gpu) / power_kw
             for c, y in option.on.items():
                 for t in gang.cells.slots(c):
                     terms[t].append((y, float(added[t])))
             for (t, k), x in option.lower.items():
                 saved_w = top_w - option.points[k].it_w_per_gpu
-                terms[t].append((x, -gang.run.gpus * saved_w / 1000.0 / power_kw))
+                terms[t].append((x, -gpus * saved_w / 1000.0 / power_kw))
     for t, it in enumerate(columns.it):
         row = pulp.LpAffineExpression([(it, 1.0)] + [(v, -w) for v, w in terms[t]])
         prob += row == float(idle[t]), f"it_power_{name}_{t}"

@@ -38,6 +38,8 @@ HEADERS = {
     model.BatteryTable: "[block.battery]",
     model.PoolTable: "[[pool]]",
     model.CommissioningTable: "commissioning = [{ ... }]",
+    model.AvailabilityTable: "availability = [{ ... }]",
+    model.PoolPartTable: "split = [{ ... }]",
     model.GpuTable: "[gpu.NAME]",
     model.OperatingPointTable: "points = [{ ... }]",
     model.RunTable: "[[run]]",
@@ -50,7 +52,17 @@ def key_table(table):
     rows = [f"### `{HEADERS[table]}`", "", "| key | default | meaning |", "|---|---|---|"]
     for key, info in table.model_fields.items():
         default = "required" if info.is_required() else "-" if info.default in (None, []) else f"`{info.default}`"
-        if key in {"cooling", "solar", "battery", "maintenance", "commissioning", "points", "stages"}:
+        if key in {
+            "cooling",
+            "solar",
+            "battery",
+            "maintenance",
+            "commissioning",
+            "availability",
+            "split",
+            "points",
+            "stages",
+        }:
             default = "required" if info.is_required() else "none"
         rows.append(f"| `{key}` | {default} | {info.description} |")
     return "\n".join(rows)
