@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,9 @@ import numpy as np
 
 from planner.timegrid import TimeGrid, iso, zone
 from power.blocks import capacity_kw
+from power.later import LATER
 from power.renewables import solar_power_kw
+from power.wind import wind_power_kw
 from thermal.plant import cooling
 from thermal.reserve import NOTHING, Reserve
 
@@ -27,11 +29,16 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from power.accounting import Accounting
     from power.battery import Battery
     from power.blocks import PowerBlock
+    from power.export import GridExport
+    from power.generation import Generator
     from power.gpu import GpuType, OperatingPoint
+    from power.ppa import Ppa
     from power.renewables import SolarArray
     from power.tariff import Tariff
+    from power.wind import WindTurbines
     from thermal.plant import CoolingPlant
 
 
@@ -46,6 +53,7 @@ class Signals:
         dry_bulb_c: Outdoor dry-bulb temperature, deg C.
         wet_bulb_c: Outdoor wet-bulb temperature, deg C.
         ghi_w_per_m2: Global horizontal irradiance, W/m2.
+        wind_speed_m_per_s: Wind speed at the height that each wind asset names, m/s, or None where nothing asks for it.
     """
 
     ci_gco2_per_kwh: npt.NDArray[np.float64]
@@ -54,10 +62,11 @@ class Signals:
     dry_bulb_c: npt.NDArray[np.float64]
     wet_bulb_c: npt.NDArray[np.float64]
     ghi_w_per_m2: npt.NDArray[np.float64]
+    wind_speed_m_per_s: npt.NDArray[np.float64] | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for one in fields(self):
+            value = getattr(self, one.name)
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
 
@@ -99,6 +108,9 @@ class Block:
         idle_powered: Per slot, whether GPUs without a job stay powered (they are powered down where the capacity or the
             cooling of the slot could not even carry all of them idle), shape (T,) of bool.
         reserve: What its cooling keeps in hand.
+        wind: Its wind turbines, or None.
+        generators: Its groups of generators.
+        export: Its right to export, or None.
     """
 
     power: PowerBlock
@@ -107,6 +119,9 @@ class Block:
     battery: Battery | None
     idle_powered: npt.NDArray[np.bool_]
     reserve: Reserve = NOTHING
+    wind: WindTurbines | None = field(default=None, metadata=LATER)
+    generators: tuple[Generator, ...] = field(default=(), metadata=LATER)
+    export: GridExport | None = field(default=None, metadata=LATER)
 
     @property
     def name(self) -> str:
@@ -268,6 +283,8 @@ class Week:
         tariff: Contract for energy.
         prices: Prices of carbon, water and lateness.
         labels: Sentences that every output must show, such as that a source is synthetic.
+        ppas: Power purchase agreements.
+        accounting: What carbon accounts are kept by, or None for none; it decides nothing, so the digest leaves it out.
     """
 
     site: str
@@ -282,6 +299,8 @@ class Week:
     tariff: Tariff
     prices: Prices
     labels: tuple[str, ...] = ()
+    ppas: tuple[Ppa, ...] = field(default=(), metadata=LATER)
+    accounting: Accounting | None = None
 
     @cached_property
     def tz(self) -> ZoneInfo:
@@ -326,10 +345,30 @@ class Week:
 
     def solar_kw(self, block: Block, signals: Signals | None = None) -> npt.NDArray[np.float64]:
         """Return the solar power on offer in `block` per slot, kW, shape (T,); by other signals where given."""
-        seen = signals or self.signals
-        if block.solar is None:
-            return np.zeros(self.grid.n_slots)
-        return solar_power_kw(block.solar, seen.ghi_w_per_m2, seen.dry_bulb_c)
+        return self._made_kw(block.solar, None, signals)
+
+    def wind_kw(self, block: Block, signals: Signals | None = None) -> npt.NDArray[np.float64]:
+        """Return the wind power on offer in `block` per slot, kW, shape (T,); by other signals where given."""
+        return self._made_kw(None, block.wind, signals)
+
+    def ppa_kw(self, ppa: Ppa, signals: Signals | None = None) -> npt.NDArray[np.float64]:
+        """Return what an agreement delivers per slot, kW, shape (T,); by other signals where given.
+
+        A farm off site is taken to see the site's own weather.
+        """
+        return ppa.baseload_kw + ppa.share * self._made_kw(ppa.solar, ppa.wind, signals)
+
+    def _made_kw(
+        self, solar: SolarArray | None, wind: WindTurbines | None, signals: Signals | None
+    ) -> npt.NDArray[np.float64]:
+        seen, made_kw = signals or self.signals, np.zeros(self.grid.n_slots)
+        if solar is not None:
+            made_kw += solar_power_kw(
+                solar, self.grid.start, self.grid.slot_minutes, seen.ghi_w_per_m2, seen.dry_bulb_c
+            )
+        if wind is not None and seen.wind_speed_m_per_s is not None:
+            made_kw += wind_power_kw(wind, seen.wind_speed_m_per_s, seen.dry_bulb_c)
+        return made_kw
 
     def idle_kw(self, block: Block) -> npt.NDArray[np.float64]:
         """Return the IT power of all GPUs of `block` without a job, where they stay powered, kW, shape (T,)."""
@@ -369,7 +408,8 @@ class Week:
 
     def canonical(self) -> bytes:
         """Return the inputs as canonical JSON, the same bytes for the same inputs on any machine."""
-        return json.dumps(_plain(self), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+        told = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name != "accounting"}
+        return json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
     @cached_property
     def sha256(self) -> str:
@@ -407,7 +447,10 @@ def idle_it_kw(pools: Iterable[Pool], block: str, grid: TimeGrid) -> npt.NDArray
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+        told = (
+            f for f in fields(value) if not (f.metadata.get("later") and _unused(getattr(value, f.name), f.default))
+        )
+        return {f.name: _plain(getattr(value, f.name)) for f in told}
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, np.ndarray):
@@ -415,3 +458,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [_plain(v) for v in value]
     return value
+
+
+def _unused(value: Any, default: Any) -> bool:
+    """Return whether a field that joined later holds its default; series never do."""
+    return not isinstance(value, np.ndarray) and bool(value == default)

@@ -44,7 +44,7 @@ def test_battery_state_by_hand():
 def test_solar_by_hand():
     array = SolarArray("roof", 100.0, 70.0, 0.9, -0.004)
     ghi = np.array([0.0, 400.0, 1_000.0])
-    power = solar_power_kw(array, ghi, np.array([10.0, 20.0, 10.0]))
+    power = solar_power_kw(array, T0, 60, ghi, np.array([10.0, 20.0, 10.0]))
     # 400 W/m2 heats the cell by 12.5 K to 32.5 C: 40 kW x (1 - 0.004 x 7.5) x 0.9; at 1,000 W/m2 the inverter clips.
     assert power == pytest.approx([0.0, 40 * 0.97 * 0.9, 70.0])
 
