@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from power.blocks import ramp_excess_kw
 from power.gpu import at_limit
 from thermal.plant import cooling
 from thermal.reserve import carried_it_kw
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.week import Block, PoolOption, Run, Week
+    from power.blocks import PowerBlock
 
 Added: TypeAlias = "Mapping[str, npt.NDArray[np.float64]]"
 """Block -> what a gang adds to its IT power per slot, kW, shape (T,)."""
@@ -52,19 +54,19 @@ class BlockGround:
         it_kw: IT power per slot with every gang that touches the slot, kW, shape (T,).
         room_kw: IT power that cooling, capacity and a steady battery charge allow, kW, shape (T,).
         let_go: (position within a slot, power that falls away there, kW) of gangs that end inside a slot.
-        step_kw: Largest change of IT power within `window` slots, kW, or None.
+        power: The block, for its ramp steps.
         window: Slots over which changes are staggered.
     """
 
     it_kw: npt.NDArray[np.float64]
     room_kw: npt.NDArray[np.float64]
-    step_kw: float | None
+    power: PowerBlock
     window: float
     let_go: list[tuple[float, float]] = field(default_factory=list)
 
     def ramp_holds(self, added_kw: npt.NDArray[np.float64], end: float, falls_kw: float) -> bool:
         """Return whether the ramp limit holds once a gang adds `added_kw` per slot and is let go at `end`."""
-        if self.step_kw is None:
+        if self.power.rise_step_kw is None and self.power.fall_step_kw is None:
             return True
         let_go = [*self.let_go, (end, falls_kw)] if end % 1.0 else self.let_go
         total_kw = self.it_kw + added_kw
@@ -77,7 +79,7 @@ class BlockGround:
             near = starts[apart:] - starts[1 : len(starts) - apart + 1] < self.window
             if not near.any():
                 break
-            if (np.abs(power_kw[apart:] - power_kw[:-apart])[near] > self.step_kw + _HAIR).any():
+            if (ramp_excess_kw(self.power, (power_kw[apart:] - power_kw[:-apart])[near]) > _HAIR).any():
                 return False
         return True
 
@@ -99,7 +101,7 @@ class Ground:
             block.name: BlockGround(
                 it_kw=week.idle_kw(block),
                 room_kw=room_kw[block.name],
-                step_kw=block.power.ramp_step_kw,
+                power=block.power,
                 window=min(1.0, block.power.ramp_window_min / week.grid.slot_minutes),
             )
             for block in week.blocks

@@ -19,7 +19,9 @@ import numpy as np
 from planner.timegrid import TimeGrid, iso, zone
 from power.blocks import capacity_kw
 from power.later import LATER
+from power.quarters import Quarters, quarters
 from power.renewables import solar_power_kw
+from power.tariff import DemandRegister, Rates, demand_registers, rates
 from power.wind import wind_power_kw
 from thermal.plant import cooling
 from thermal.reserve import NOTHING, Reserve
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from power.accounting import Accounting
     from power.battery import Battery
     from power.blocks import PowerBlock
+    from power.contracts import EnergyContract
     from power.export import GridExport
     from power.generation import Generator
     from power.gpu import GpuType, OperatingPoint
@@ -284,6 +287,7 @@ class Week:
         prices: Prices of carbon, water and lateness.
         labels: Sentences that every output must show, such as that a source is synthetic.
         ppas: Power purchase agreements.
+        contracts: Energy contracts in force and on offer.
         accounting: What carbon accounts are kept by, or None for none; it decides nothing, so the digest leaves it out.
     """
 
@@ -300,12 +304,27 @@ class Week:
     prices: Prices
     labels: tuple[str, ...] = ()
     ppas: tuple[Ppa, ...] = field(default=(), metadata=LATER)
+    contracts: tuple[EnergyContract, ...] = field(default=(), metadata=LATER)
     accounting: Accounting | None = None
 
     @cached_property
     def tz(self) -> ZoneInfo:
         """Site time zone."""
         return zone(self.timezone)
+
+    @cached_property
+    def quarters(self) -> Quarters:
+        """The slots' quarter hours in site time."""
+        return quarters(self.grid.starts, self.grid.slot, self.tz)
+
+    @cached_property
+    def demand_registers(self) -> tuple[DemandRegister, ...]:
+        """The peaks that are billed in this horizon's months."""
+        return demand_registers(self.tariff, self.quarters)
+
+    def rates(self, signals: Signals | None = None) -> Rates:
+        """Return what a kWh of import costs in each slot by the tariff; by other signals where given."""
+        return rates(self.tariff, (signals or self.signals).price_per_kwh, self.quarters)
 
     def block(self, name: str) -> Block:
         """Return the block of that name (KeyError if there is none)."""

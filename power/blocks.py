@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from power.connection import carried_kw
+from power.later import LATER
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
+
+    from power.connection import Connection
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,8 @@ class PowerBlock:
         deratings: Spans with less capacity.
         ramp_kw_per_min: Fastest change of IT power, kW per minute, rise or fall; None for no limit.
         ramp_window_min: Minutes over which starts and stops are staggered at a change of slot.
+        ramp_fall_kw_per_min: Fastest fall where it is not that of the rise, kW per minute; None for `ramp_kw_per_min`.
+        connection: What stands between it and the grid, or None where `capacity_kw` says it all.
     """
 
     name: str
@@ -52,18 +59,45 @@ class PowerBlock:
     deratings: tuple[Derating, ...] = ()
     ramp_kw_per_min: float | None = None
     ramp_window_min: float = 15.0
+    ramp_fall_kw_per_min: float | None = field(default=None, metadata=LATER)
+    connection: Connection | None = field(default=None, metadata=LATER)
 
     @property
-    def ramp_step_kw(self) -> float | None:
-        """Largest change of IT power between two neighbouring slots, kW, or None for no limit."""
+    def rise_step_kw(self) -> float | None:
+        """Largest rise of IT power between two neighbouring slots, kW, or None for no limit."""
         return None if self.ramp_kw_per_min is None else self.ramp_kw_per_min * self.ramp_window_min
+
+    @property
+    def fall_kw_per_min(self) -> float | None:
+        """Fastest fall of IT power, kW per minute, or None for no limit."""
+        return self.ramp_kw_per_min if self.ramp_fall_kw_per_min is None else self.ramp_fall_kw_per_min
+
+    @property
+    def fall_step_kw(self) -> float | None:
+        """Largest fall of IT power between two neighbouring slots, kW, or None for no limit."""
+        return None if self.fall_kw_per_min is None else self.fall_kw_per_min * self.ramp_window_min
+
+
+def ramp_excess_kw(
+    block: PowerBlock, change_kw: npt.NDArray[np.float64], share: float = 1.0
+) -> npt.NDArray[np.float64]:
+    """Return by how much changes of IT power are above a share of the block's ramp steps, kW; below 0 within them.
+
+    Args:
+        block: The block.
+        change_kw: Changes of IT power, kW, rises above zero, any shape.
+        share: Share of the steps that is compared with.
+    """
+    rise_kw = np.inf if block.rise_step_kw is None else share * block.rise_step_kw
+    fall_kw = np.inf if block.fall_step_kw is None else share * block.fall_step_kw
+    return np.asarray(np.maximum(change_kw - rise_kw, -change_kw - fall_kw))
 
 
 def capacity_kw(block: PowerBlock, starts: Sequence[datetime], slot: timedelta) -> npt.NDArray[np.float64]:
     """Return the facility power the block may take in each slot.
 
-    A slot that a commissioning date, an end of service or a derating touches takes the lowest capacity in it,
-    so that no instant of the slot breaks the limit.
+    A slot that a commissioning date, an end of service, a derating or a change of the connection touches takes the
+    lowest capacity in it, so that no instant of the slot breaks the limit.
 
     Args:
         block: The block.
@@ -74,6 +108,8 @@ def capacity_kw(block: PowerBlock, starts: Sequence[datetime], slot: timedelta) 
         Capacity in kW, shape (T,).
     """
     capacity = np.full(len(starts), block.capacity_kw)
+    if block.connection is not None:
+        capacity = carried_kw(block.connection, block.capacity_kw, starts, slot)
     for i, start in enumerate(starts):
         end = start + slot
         if block.available_from is not None and start < block.available_from:

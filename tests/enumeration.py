@@ -244,9 +244,8 @@ def _add_block(week, program, block, it_terms, idle_kw):
         program.row("eq", balance, 0.0)
         imports.append(grid)
         its.append(it)
-    step = block.power.ramp_step_kw
-    if step is not None:
-        for a, b in itertools.pairwise(its):
-            program.row("le", [(a, 1.0), (b, -1.0)], step * MARGIN)
-            program.row("le", [(b, 1.0), (a, -1.0)], step * MARGIN)
+    for sign, step in ((1.0, block.power.fall_step_kw), (-1.0, block.power.rise_step_kw)):
+        if step is not None:
+            for a, b in itertools.pairwise(its):
+                program.row("le", [(a, sign), (b, -sign)], step * MARGIN)
     return imports

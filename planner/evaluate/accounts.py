@@ -95,8 +95,8 @@ def cost_terms(week: Week, signals: Signals, blocks: Sequence[BlockResult], trac
     )
     site_kg = float(carbon_kg(signals.ci_gco2_per_kwh, site_kw, slot_h).sum())
     return CostTerms(
-        energy=energy_cost(week.tariff, signals.price_per_kwh, site_kw, slot_h),
-        demand=demand_cost(week.tariff, site_kw, week.grid.local_months(week.tz)),
+        energy=energy_cost(week.rates(signals).total_per_kwh, site_kw, slot_h),
+        demand=demand_cost(week.demand_registers, site_kw),
         water=sum(float(b.water_l.sum()) for b in blocks) / 1000.0 * week.prices.water_per_m3,
         wear=wear,
         carbon=site_kg / 1000.0 * week.prices.carbon_per_t,

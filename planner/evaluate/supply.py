@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.evaluate.finding import ABSOLUTE_KW, RELATIVE, Spans, differs, worst
+from planner.evaluate.ramp import check_ramp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,7 @@ def check_block(week: Week, block: Block, seen: BlockReplay, cut: Pieces) -> lis
         *worst(week, "export", name, result.import_kw, 0.0, "kW", "imports", least=True),
         *worst(week, "solar", name, result.solar_kw, seen.offer_kw, "kW", "uses of its solar array"),
         *worst(week, "solar", name, result.solar_kw, 0.0, "kW", "uses of its solar array", least=True),
-        *_check_ramp(week, block, seen.it_kw, cut),
+        *check_ramp(week, block, seen.it_kw, cut),
         *_check_battery(week, block, seen),
     ]
 
@@ -71,31 +72,6 @@ def check_setpoint(week: Week, block: Block, plan: BlockPlan) -> list[Violation]
     limit_c = block.plant.supply_limit_c
     asked_c = np.array([limit_c if asked is None else asked for asked in plan.supply_setpoint_c])
     return worst(week, "setpoint", f"block {block.name}", asked_c, limit_c, "C", "asks its cooling for a supply of")
-
-
-def _check_ramp(week: Week, block: Block, it_kw: npt.NDArray[np.float64], cut: Pieces) -> list[Violation]:
-    step_kw = block.power.ramp_step_kw
-    if step_kw is None or len(it_kw) < 2:
-        return []
-    # Changes less than one staggering window apart add up; a window longer than a slot counts as a slot.
-    window_s = min(60.0 * block.power.ramp_window_min, cut.slot_s)
-    change_kw = np.zeros(len(it_kw) - 1)
-    for lag in range(1, len(it_kw)):
-        near = cut.start_s[lag:] - cut.start_s[1 : len(it_kw) - lag + 1] < window_s
-        if not near.any():
-            break
-        change = np.where(near, np.abs(it_kw[lag:] - it_kw[:-lag]), 0.0)
-        change_kw[lag - 1 :] = np.maximum(change_kw[lag - 1 :], change)
-    return worst(
-        week,
-        "ramp",
-        f"block {block.name}",
-        change_kw,
-        step_kw,
-        "kW",
-        "changes its IT power by",
-        over=Spans(cut.start_s[1:], cut.length_s[1:]),
-    )
 
 
 def _check_battery(week: Week, block: Block, seen: BlockReplay) -> list[Violation]:

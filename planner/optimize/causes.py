@@ -141,7 +141,11 @@ def _used_up(block: BlockColumns, tight: npt.NDArray[np.bool_]) -> str:
 
 
 def _ramp(block: BlockColumns, it_kw: npt.NDArray[np.float64]) -> str | None:
-    step_kw = block.limits.block.power.ramp_step_kw
-    if step_kw is None or not bool((np.abs(np.diff(it_kw)) >= NEAR_LIMIT * step_kw).any()):
-        return None
-    return f"the ramp limit of block {block.limits.block.name!r} ({step_kw:,.0f} kW between slots) binds"
+    power, change_kw = block.limits.block.power, np.diff(it_kw)
+    for way, step_kw, most_kw in (
+        ("rise", power.rise_step_kw, change_kw.max(initial=0.0)),
+        ("fall", power.fall_step_kw, -change_kw.min(initial=0.0)),
+    ):
+        if step_kw is not None and most_kw >= NEAR_LIMIT * step_kw:
+            return f"the ramp limit of block {power.name!r} ({step_kw:,.0f} kW of {way} between slots) binds"
+    return None

@@ -73,7 +73,8 @@ def _sentence(program: Program, row: str, amount: float) -> str:
     slot, kw = int(match["slot"]), amount * program.power_kw
     when = program.week.grid.starts[slot].astimezone(program.week.tz).strftime("%Y-%m-%d %H:%M %Z")
     limits = next(b.limits for b in program.blocks if b.limits.block.name == match["block"])
-    step_kw, store = limits.block.power.ramp_step_kw, limits.block.battery
+    power, store = limits.block.power, limits.block.battery
+    step_kw = power.rise_step_kw if match["kind"] == "ramp_up" else power.fall_step_kw
     here = f"block {match['block']!r}, {when}"
     if match["kind"].startswith("ramp") and step_kw is not None:
         jump = abs(limits.idle_kw[slot] - limits.idle_kw[slot - 1])

@@ -13,6 +13,7 @@ import numpy as np
 
 from planner.optimize.gangs import landing_h
 from planner.optimize.limits import energy_worth
+from power.blocks import ramp_excess_kw
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -153,12 +154,9 @@ class Greedy:
         """Whether every block keeps its ramp with the gang on in the spell."""
         slots = slice(int(gang.cells.edges[spell.first]), int(gang.cells.edges[spell.after]))
         for block, added_kw in self._added(gang, option):
-            step_kw = self._limits[block].block.power.ramp_step_kw
-            if step_kw is None:
-                continue
             it_kw = self._it_kw[block].copy()
             it_kw[slots] += added_kw[slots]
-            if not bool((np.abs(np.diff(it_kw)) <= step_kw * (1.0 - 1e-5)).all()):
+            if (ramp_excess_kw(self._limits[block].block.power, np.diff(it_kw), 1.0 - 1e-5) > 0.0).any():
                 return False
         return True
 

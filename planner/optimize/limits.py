@@ -109,7 +109,7 @@ def _below(
 def energy_worth(week: Week) -> npt.NDArray[np.float64]:
     """Return what a kWh of import costs with its carbon, money per kWh, shape (T,); below zero import is paid for."""
     carbon = week.signals.ci_gco2_per_kwh * week.prices.carbon_per_t / 1e6
-    return np.asarray(week.signals.price_per_kwh + week.tariff.adder_per_kwh + carbon)
+    return np.asarray(week.rates().total_per_kwh + carbon)
 
 
 def _idle_too_high(week: Week, limits: BlockLimits, slot: int, count: int) -> Infeasible:

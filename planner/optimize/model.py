@@ -76,7 +76,7 @@ def _terms(
     week: Week, gangs: tuple[Gang, ...], blocks: tuple[BlockColumns, ...], site: SiteColumns, power_kw: float
 ) -> dict[str, tuple[tuple[pulp.LpVariable, float], ...]]:
     slot_h, prices, signals = week.grid.slot_h, week.prices, week.signals
-    energy = (signals.price_per_kwh + week.tariff.adder_per_kwh) * slot_h
+    energy = week.rates().total_per_kwh * slot_h
     carbon = signals.ci_gco2_per_kwh * prices.carbon_per_t / 1e6 * slot_h
     terms: dict[str, list[tuple[pulp.LpVariable, float]]] = {name: [] for name in TERMS}
     for block in blocks:
@@ -88,7 +88,7 @@ def _terms(
         if block.battery and block.limits.block.battery:
             wear = block.limits.block.battery.wear_cost_per_kwh * slot_h
             terms["wear"] += [(v, wear) for v in block.battery.discharge]
-    terms["demand"] = [(v, week.tariff.demand_charge_per_kw_month) for v in site.peak_rise]
+    terms["demand"] = [(v, r.charge_per_kw) for v, r in zip(site.peak_rise, week.demand_registers, strict=True)]
     for gang in gangs:
         per_work_h = prices.lateness_per_gpu_h * gang.run.lateness_weight * gang.run.gpus / power_kw
         terms["lateness"] += [(v, per_work_h) for due in gang.due for _, v in due.short]

@@ -37,13 +37,13 @@ HAIR = 1e-6  # power units, between a height at which one more set fits and the 
 
 @dataclass(frozen=True)
 class Band:
-    """All plans whose rise of the billed peak lies between two heights in every month.
+    """All plans whose rise of the billed peak lies between two heights in every register.
 
     Args:
-        lower: Lowest rise per month, power units, shape (M,).
-        upper: Largest rise per month, power units, shape (M,).
+        lower: Lowest rise per register, power units, shape (M,).
+        upper: Largest rise per register, power units, shape (M,).
         bound: No plan in the band costs less; infinite where there is none.
-        rise: Rise per month in the relaxation, shape (M,).
+        rise: Rise per register in the relaxation, shape (M,).
         cuts: Which gangs may be on together, as far as it was found out.
         throttles: What each gang may take while it is on.
     """
@@ -60,7 +60,7 @@ class Band:
 
         Args:
             matrix: The whole program.
-            columns: Place of the rise of each month, shape (M,).
+            columns: Place of the rise of each register, shape (M,).
         """
         lower, upper = matrix.lower.copy(), matrix.upper.copy()
         lower[columns], upper[columns] = self.lower, self.upper
@@ -72,12 +72,13 @@ class PeakTree:
 
     Args:
         matrix: The program, with the cuts that hold everywhere.
-        skylines: One per month.
+        skylines: One per register.
     """
 
     def __init__(self, matrix: Matrix, skylines: Sequence[Skyline]) -> None:
         self._skylines = skylines
         self._columns = np.array([s.column for s in skylines], dtype=np.int64)
+        self._least = matrix.lower[self._columns]
         self._highs = Highs(matrix, whole=False, solver=first_solver(matrix))
         self._left = MOST_SOLVED
 
@@ -93,7 +94,7 @@ class PeakTree:
             return []
         self._highs.set(solver="simplex")
         self._highs.mark()
-        ends = np.zeros(len(self._columns)), np.full(len(self._columns), np.inf)
+        ends = self._least, np.full(len(self._columns), np.inf)
         order = itertools.count()
         heap = [(root.objective, next(order), Band(*ends, root.objective, root.values[self._columns]))]
         while heap[0][0] < enough:
@@ -114,13 +115,13 @@ class PeakTree:
             _heights(skyline.levels, max(float(lower), float(rise)) + 2.0 * HAIR, float(upper) - HAIR)
             for skyline, lower, upper, rise in zip(self._skylines, band.lower, band.upper, band.rise, strict=True)
         ]
-        month = max(range(len(heights)), key=lambda m: len(heights[m]))
+        one = max(range(len(heights)), key=lambda m: len(heights[m]))
         worth = band.bound + WORTH_A_SPLIT * abs(band.bound)
-        first, after = 0, len(heights[month])
+        first, after = 0, len(heights[one])
         while first < after:
             middle = (first + after) // 2
             upper, lower = band.upper.copy(), band.lower.copy()
-            upper[month] = lower[month] = heights[month][middle] - HAIR
+            upper[one] = lower[one] = heights[one][middle] - HAIR
             below = self._solved(replace(band, upper=upper), deadline)
             if below is None:
                 return None

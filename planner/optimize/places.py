@@ -102,7 +102,7 @@ class Places:
         gangs: Per run, its options.
         blocks: Per block.
         choices: Places of all on/off and pool columns, shape (C,).
-        peaks: Places of what each month's billed peak rises, shape (M,); none without a demand charge.
+        peaks: Places of the rise of each register of demand, shape (M,); none without a demand charge.
     """
 
     gangs: tuple[tuple[OptionPlaces, ...], ...]

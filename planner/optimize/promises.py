@@ -62,7 +62,7 @@ def _why(program: Program, fact: RunFacts) -> str:
     week = program.week
     if fact.option is None or not fact.on.any():
         return "does not run: nothing is due" if fact.gang.work_h <= 0 else "does not run in this horizon"
-    ci, price = week.signals.ci_gco2_per_kwh, week.signals.price_per_kwh + week.tariff.adder_per_kwh
+    ci, price = week.signals.ci_gco2_per_kwh, week.rates().total_per_kwh
     hours = fact.on.sum() * week.grid.slot_h
     spells = int((np.diff(np.concatenate([[False], fact.on]).astype(int)) > 0).sum())
     worth = energy_worth(week)

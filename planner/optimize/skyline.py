@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from planner.optimize.places import OptionPlaces, Places
 FINEST = 64  # units of size in the smallest gang
 MOST_UNITS = 10_000  # in all gangs together
-MOST_ROOMS = 8  # told apart in one month: every one costs a separation per round of cuts
+MOST_ROOMS = 8  # told apart in one register: every one costs a separation per round of cuts
 HAIR = 1e-9
 
 
 @dataclass(frozen=True)
 class Draw:
-    """What one option adds to the import in the slots of one month in which it can be on, in power units.
+    """What one option adds to the import in the slots of one billed peak in which it can be on, in power units.
 
     Args:
-        slots: The slots, counted from the month's first, shape (S,).
+        slots: The slots, counted from the peak's first, shape (S,).
         on: Place of its on-column, shape (S,).
         lower: Places of the shares of all points but the highest, shape (S, K - 1).
         top: Added at the highest point, shape (S,).
@@ -55,10 +55,10 @@ class Draw:
 
 @dataclass(frozen=True)
 class Skyline:
-    """One month's slots: gangs on together raise the billed peak to at least `base + step * (sum of their sizes)`.
+    """The slots of one billed peak: gangs on together raise it to at least `base + step * (sum of their sizes)`.
 
     Args:
-        column: Place of the month's rise above the peak already billed.
+        column: Place of its rise above the demand that is owed.
         draws: What each option adds, by its power.
         columns: On-column of every option in every slot, -1 where it cannot be on, shape (S, G).
         sizes: What each option takes at its lowest power, in units, shape (G,).
@@ -112,14 +112,15 @@ class Skyline:
 
 
 def skylines(program: Program, places: Places) -> tuple[Skyline, ...]:
-    """Return the skyline of every month with a demand charge.
+    """Return the skyline of every billed peak, in the order of `Week.demand_registers`.
 
-    None where a lowest power is below the idle power, nor where a pool spans blocks.
+    None where a lowest power is below the idle power, where a pool spans blocks, nor where demand is the mean over
+    several slots: a slot may then rise above a peak that its interval stays below.
     """
-    if not len(places.peaks):
-        return ()
     week = program.week
-    month = week.grid.local_months(week.tz)
+    registers = week.demand_registers
+    if not registers or not all(register.by_slot for register in registers):
+        return ()
     options = [
         (gang.run.gpus, option, place)
         for gang, at in zip(program.gangs, places.gangs, strict=True)
@@ -138,9 +139,11 @@ def skylines(program: Program, places: Places) -> tuple[Skyline, ...]:
         in_block[name] += np.where(columns[:, i] >= 0, added_kw[:, i], 0.0)
     slope, base_kw = _underestimate(program, in_block)
     step = 1.0 + slope[options[0][1].pool.block]
+    for i, (_, option, _) in enumerate(options):
+        added_kw[:, i] *= (1.0 + slope[option.pool.block]) / step
     found = []
-    for m, column in enumerate(places.peaks):
-        mine = month == m
+    for register, column in zip(registers, places.peaks, strict=True):
+        mine = register.interval >= 0
         draws = tuple(
             _draw(
                 place,
@@ -152,20 +155,17 @@ def skylines(program: Program, places: Places) -> tuple[Skyline, ...]:
             )
             for _, option, place in options
         )
-        for i, (_, option, _) in enumerate(options):
-            added_kw[mine, i] *= (1.0 + slope[option.pool.block][mine]) / step[mine]
         least_kw = added_kw[mine].min(axis=0)
         if not (least_kw > 0).all():
             return ()
         unit_kw = max(float(least_kw.min()) / FINEST, float(least_kw.sum()) / MOST_UNITS)
-        billed_kw = week.tariff.month_to_date_peak_kw if m == 0 else 0.0
         found.append(
             Skyline(
                 column=int(column),
                 draws=draws,
                 columns=columns[mine],
                 sizes=np.floor(least_kw / unit_kw + HAIR).astype(np.int64),
-                base=(base_kw[mine] - billed_kw) / program.power_kw,
+                base=(base_kw[mine] - register.owed_kw) / program.power_kw,
                 step=step[mine] * unit_kw / program.power_kw,
             )
         )
@@ -180,13 +180,13 @@ def _draw(
     mine: npt.NDArray[np.bool_],
     power_kw: float,
 ) -> Draw:
-    """Return what an option adds in the slots of a month, cooling included."""
+    """Return what an option adds in the slots of a register, cooling included."""
     rows = np.flatnonzero(mine[place.slots])
     slots = place.slots[rows]
     import_per_it = (1.0 + slope[slots]) / power_kw
     saved_kw = place.gpus * (place.it_w[-1] - place.it_w[:-1]) / 1000.0
     return Draw(
-        slots=slots - int(np.argmax(mine)),
+        slots=(np.cumsum(mine) - 1)[slots],
         on=place.on_of_row[rows],
         lower=place.lower[rows],
         top=limits.added_kw(place.gpus, float(place.it_w[-1]), idle_w)[slots] * import_per_it,

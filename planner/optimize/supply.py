@@ -12,6 +12,7 @@ import numpy as np
 import pulp
 
 from planner.optimize.curves import highest_segments
+from planner.optimize.demand import add_peaks
 from planner.optimize.limits import POWER_MARGIN, energy_worth
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class BlockColumns:
 
 @dataclass(frozen=True)
 class SiteColumns:
-    """The site's columns: one rise above the billed peak per calendar month, in power units."""
+    """The site's columns: one rise above the demand that is owed per `Week.demand_registers`, in power units."""
 
     peak_rise: tuple[Column, ...]
 
@@ -119,26 +120,19 @@ def add_block(
             supply += [(columns.battery.discharge[t], 1.0), (columns.battery.charge[t], -1.0)]
         load = [(columns.it[t], -1.0), (columns.cooling[t], -1.0)]
         prob += pulp.LpAffineExpression(supply + load) == 0, f"balance_{name}_{t}"
-    step_kw = limits.block.power.ramp_step_kw
-    if step_kw is not None:
-        step = step_kw * (1.0 - POWER_MARGIN) / power_kw
-        for t in slots[1:]:
-            prob += columns.it[t] - columns.it[t - 1] <= step, f"ramp_up_{name}_{t}"
-            prob += columns.it[t - 1] - columns.it[t] <= step, f"ramp_down_{name}_{t}"
+    rise_kw, fall_kw = limits.block.power.rise_step_kw, limits.block.power.fall_step_kw
+    for t in slots[1:]:
+        change = columns.it[t] - columns.it[t - 1]
+        if rise_kw is not None:
+            prob += change <= rise_kw * (1.0 - POWER_MARGIN) / power_kw, f"ramp_up_{name}_{t}"
+        if fall_kw is not None:
+            prob += -change <= fall_kw * (1.0 - POWER_MARGIN) / power_kw, f"ramp_down_{name}_{t}"
     return columns
 
 
 def add_site(prob: pulp.LpProblem, week: Week, blocks: Sequence[BlockColumns], power_kw: float) -> SiteColumns:
-    """Add the billed peak of every calendar month in the horizon: what it rises above the peak already billed."""
-    if not week.tariff.demand_charge_per_kw_month:
-        return SiteColumns(())
-    month = week.grid.local_months(week.tz)
-    rises = tuple(prob.add_variable(f"peak_rise_{m}", 0) for m in range(int(month[-1]) + 1))
-    for t in range(week.grid.n_slots):
-        billed = week.tariff.month_to_date_peak_kw / power_kw if month[t] == 0 else 0.0
-        site = pulp.LpAffineExpression([(b.grid[t], 1.0) for b in blocks] + [(rises[month[t]], -1.0)])
-        prob += site <= billed, f"peak_{t}"
-    return SiteColumns(rises)
+    """Add what is decided for the whole site."""
+    return SiteColumns(peak_rise=add_peaks(prob, week, [block.grid for block in blocks], power_kw))
 
 
 def add_packing(prob: pulp.LpProblem, week: Week, gangs: Sequence[Gang]) -> None:

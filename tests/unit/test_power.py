@@ -12,7 +12,6 @@ from power.blocks import Derating, PowerBlock, capacity_kw
 from power.carbon import carbon_kg
 from power.gpu import OperatingPoint, at_limit, concave_points
 from power.renewables import SolarArray, solar_power_kw
-from power.tariff import Tariff, demand_cost, energy_cost
 
 T0 = datetime(2024, 5, 13, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -30,11 +29,6 @@ def test_a_slot_takes_the_lowest_capacity_that_touches_it():
     assert capacity_kw(block, starts, HOUR).tolist() == [0, 0, 20_000, 8_000, 8_000, 20_000, 20_000, 0, 0]
 
 
-def test_ramp_step():
-    assert PowerBlock("hall", 1.0).ramp_step_kw is None
-    assert PowerBlock("hall", 1.0, ramp_kw_per_min=200.0, ramp_window_min=10.0).ramp_step_kw == 2_000.0
-
-
 def test_battery_state_by_hand():
     battery = Battery(1_000.0, 500.0, 500.0, 0.9, 0.8, 0.1, 0.9, 0.5, 0.5, 0.03)
     states = states_kwh(battery, np.array([400.0, 0.0, 0.0]), np.array([0.0, 400.0, 0.0]), 0.5)
@@ -47,18 +41,6 @@ def test_solar_by_hand():
     power = solar_power_kw(array, T0, 60, ghi, np.array([10.0, 20.0, 10.0]))
     # 400 W/m2 heats the cell by 12.5 K to 32.5 C: 40 kW x (1 - 0.004 x 7.5) x 0.9; at 1,000 W/m2 the inverter clips.
     assert power == pytest.approx([0.0, 40 * 0.97 * 0.9, 70.0])
-
-
-def test_energy_cost_by_hand_with_a_negative_price():
-    price, load = np.array([0.1, -0.02]), np.array([1_000.0, 3_000.0])
-    assert energy_cost(Tariff(adder_per_kwh=0.01), price, load, 0.25) == pytest.approx(0.25 * (110 - 30))
-
-
-def test_demand_charge_is_what_the_peak_rises_above_the_peak_already_billed_per_month():
-    tariff = Tariff(demand_charge_per_kw_month=10.0, month_to_date_peak_kw=900.0)
-    load, month = np.array([800.0, 1_000.0, 500.0, 700.0]), np.array([0, 0, 1, 1])
-    assert demand_cost(tariff, load, month) == pytest.approx(10 * (100 + 700))
-    assert demand_cost(tariff, load * 0.9, month) == pytest.approx(10 * 630)
 
 
 def test_carbon_by_hand():
