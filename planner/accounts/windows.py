@@ -1,0 +1,31 @@
+"""What the windows of runs say about each slot: IT energy, and GPUs reserved."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from trainer_hooks.contract import Calendar, RunCalendar, Window
+
+
+def run_energy_kwh(calendar: Calendar, runs: Sequence[RunCalendar]) -> npt.NDArray[np.float64]:
+    """Return the IT energy of each run in each slot, kWh, shape (R, T), spread evenly over its windows."""
+    edges_s = np.arange(calendar.n_slots + 1) * 60.0 * calendar.slot_minutes
+    found = np.zeros((len(runs), calendar.n_slots))
+    for row, run in zip(found, runs, strict=True):
+        at_s = [(w.end - calendar.valid_from).total_seconds() for w in run.windows]
+        used_kwh = np.cumsum([w.energy_kwh for w in run.windows])
+        row[:] = np.diff(np.interp(edges_s, [0.0, *at_s], [0.0, *used_kwh.tolist()]))
+    return found
+
+
+def hours_of_gpus(windows: Sequence[Window]) -> float:
+    """Return the hours for which windows reserve GPUs, times the GPUs: a gang that holds and waits counts in full."""
+    return sum(w.gpus * ((w.end - w.start) / timedelta(hours=1)) for w in windows)
