@@ -36,6 +36,21 @@ class RunSchedule:
 
 
 @dataclass(frozen=True)
+class GeneratorSchedule:
+    """One group's decisions.
+
+    Args:
+        generator: Name of the group.
+        units_on: Units that run in each slot, shape (T,).
+        power_kw: Power of the group, slot mean, kW, shape (T,).
+    """
+
+    generator: str
+    units_on: npt.NDArray[np.int64]
+    power_kw: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
 class BlockSchedule:
     """One block's energy decisions, slot averages in kW, shape (T,).
 
@@ -44,12 +59,18 @@ class BlockSchedule:
         solar_used_kw: Solar power used, at most what is on offer; the rest is curtailed.
         charge_kw: Battery charging, AC.
         discharge_kw: Battery discharging, AC.
+        wind_used_kw: Wind power used, at most what is on offer, or None without any.
+        export_kw: Export to the grid, or None without any.
+        generators: Decisions for each group of generators, in the block's order.
     """
 
     block: str
     solar_used_kw: npt.NDArray[np.float64]
     charge_kw: npt.NDArray[np.float64]
     discharge_kw: npt.NDArray[np.float64]
+    wind_used_kw: npt.NDArray[np.float64] | None = None
+    export_kw: npt.NDArray[np.float64] | None = None
+    generators: tuple[GeneratorSchedule, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import numpy as np
 
 from planner.timegrid import TimeGrid, iso, zone
 from power.blocks import capacity_kw
+from power.contracts import volume_kw
 from power.later import LATER
 from power.quarters import Quarters, quarters
 from power.renewables import solar_power_kw
@@ -322,6 +323,10 @@ class Week:
         """The peaks that are billed in this horizon's months."""
         return demand_registers(self.tariff, self.quarters)
 
+    def contract_kw(self, contract: EnergyContract) -> npt.NDArray[np.float64]:
+        """Return what a contract delivers per slot if it is bought whole, kW, shape (T,)."""
+        return volume_kw(contract, self.quarters)
+
     def rates(self, signals: Signals | None = None) -> Rates:
         """Return what a kWh of import costs in each slot by the tariff; by other signals where given."""
         return rates(self.tariff, (signals or self.signals).price_per_kwh, self.quarters)
@@ -353,6 +358,11 @@ class Week:
     def capacity_kw(self, block: Block) -> npt.NDArray[np.float64]:
         """Return the facility power that `block` may take per slot, kW, shape (T,)."""
         return capacity_kw(block.power, self.grid.starts, self.grid.slot)
+
+    def import_limit_kw(self, block: Block) -> npt.NDArray[np.float64]:
+        """Return the power that `block` may import per slot, kW, shape (T,)."""
+        capacity = self.capacity_kw(block)
+        return capacity if block.power.grid_kw is None else np.minimum(capacity, block.power.grid_kw)
 
     def plant_powered(self, block: Block) -> npt.NDArray[np.bool_]:
         """Return per slot whether the cooling plant of `block` stands under power, shape (T,).

@@ -50,6 +50,7 @@ class PowerBlock:
         ramp_window_min: Minutes over which starts and stops are staggered at a change of slot.
         ramp_fall_kw_per_min: Fastest fall where it is not that of the rise, kW per minute; None for `ramp_kw_per_min`.
         connection: What stands between it and the grid, or None where `capacity_kw` says it all.
+        grid_kw: Largest grid import where it is less than `capacity_kw`, kW; the rest comes from behind the meter.
     """
 
     name: str
@@ -61,6 +62,7 @@ class PowerBlock:
     ramp_window_min: float = 15.0
     ramp_fall_kw_per_min: float | None = field(default=None, metadata=LATER)
     connection: Connection | None = field(default=None, metadata=LATER)
+    grid_kw: float | None = field(default=None, metadata=LATER)
 
     @property
     def rise_step_kw(self) -> float | None:

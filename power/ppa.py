@@ -1,7 +1,7 @@
 """Power purchase agreements: energy of a farm off site, bought at a strike price and laid against the site's import.
 
 The energy comes through the grid. What the site imports in the same slot is *used*: it costs the strike price in place
-of the energy price, and the adders of the tariff as all import does. What the farm makes beyond that is *sold* at a
+of the tariff's rate, and the adders of the tariff as all import does. What the farm makes beyond that is *sold* at a
 share of the energy price or *curtailed*, whichever costs less. A contract for difference is settled on all the farm
 makes, whatever the site does: it decides nothing and is paid beside the plan.
 """
@@ -89,9 +89,9 @@ class PpaFlows:
     curtailed_kw: npt.NDArray[np.float64]
 
 
-def used_cost_per_kwh(ppa: Ppa, price_per_kwh: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return what a kWh used adds to the bill of the same import at the energy price, money per kWh, shape (T,)."""
-    return np.asarray(ppa.strike_per_kwh - price_per_kwh, dtype=np.float64)
+def used_cost_per_kwh(ppa: Ppa, rate_per_kwh: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return what a kWh used adds to the bill of the same import at the tariff's rate, money per kWh, shape (T,)."""
+    return np.asarray(ppa.strike_per_kwh - rate_per_kwh, dtype=np.float64)
 
 
 def sold_cost_per_kwh(ppa: Ppa, price_per_kwh: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -115,6 +115,7 @@ def allot(
     volumes_kw: Sequence[npt.NDArray[np.float64]],
     import_kw: npt.NDArray[np.float64],
     price_per_kwh: npt.NDArray[np.float64],
+    rate_per_kwh: npt.NDArray[np.float64],
 ) -> tuple[PpaFlows, ...]:
     """Return where the energy of physical agreements goes at the least cost for a given import.
 
@@ -125,12 +126,13 @@ def allot(
         ppas: The agreements.
         volumes_kw: What each delivers, kW, shape (T,) each.
         import_kw: Import of the site that no other contract covers, kW, shape (T,).
-        price_per_kwh: Energy price, money per kWh, shape (T,).
+        price_per_kwh: Energy price, at a share of which energy is sold, money per kWh, shape (T,).
+        rate_per_kwh: What the tariff takes for energy without its adders, money per kWh, shape (T,).
     """
     if not ppas:
         return ()
     volume = np.array(volumes_kw)
-    gain = np.array([surplus_cost_per_kwh(p, price_per_kwh) - used_cost_per_kwh(p, price_per_kwh) for p in ppas])
+    gain = np.array([surplus_cost_per_kwh(p, price_per_kwh) - used_cost_per_kwh(p, rate_per_kwh) for p in ppas])
     used = np.zeros_like(volume)
     left = np.maximum(import_kw, 0.0)
     order = np.argsort(-gain, axis=0, kind="stable")
@@ -148,10 +150,24 @@ def allot(
     return tuple(flows)
 
 
-def physical_cost(ppa: Ppa, flows: PpaFlows, price_per_kwh: npt.NDArray[np.float64], slot_h: float) -> float:
-    """Return what a physical agreement adds to the bill of the import at the energy price, money."""
+def physical_cost(
+    ppa: Ppa,
+    flows: PpaFlows,
+    price_per_kwh: npt.NDArray[np.float64],
+    rate_per_kwh: npt.NDArray[np.float64],
+    slot_h: float,
+) -> float:
+    """Return what a physical agreement adds to the bill of the import at the tariff's rate, money.
+
+    Args:
+        ppa: The agreement.
+        flows: Where its energy goes.
+        price_per_kwh: Energy price, at a share of which energy is sold, money per kWh, shape (T,).
+        rate_per_kwh: What the tariff takes for energy without its adders, money per kWh, shape (T,).
+        slot_h: Length of a slot, h.
+    """
     cost = (
-        used_cost_per_kwh(ppa, price_per_kwh) * flows.used_kw
+        used_cost_per_kwh(ppa, rate_per_kwh) * flows.used_kw
         + sold_cost_per_kwh(ppa, price_per_kwh) * flows.sold_kw
         + curtailed_cost_per_kwh(ppa) * flows.curtailed_kw
     )

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.schedule import BlockSchedule, CoolingFit, RunSchedule, Schedule
+from planner.schedule import BlockSchedule, CoolingFit, GeneratorSchedule, RunSchedule, Schedule
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.optimize.model import Program
     from planner.optimize.places import BlockPlaces, OptionPlaces, Places
+    from planner.week import Block
 
 LIMIT_STEPS_PER_W = 1000.0  # NVML takes milliwatts
 BELOW_A_STEP = 1e-4  # of a step: a solver's noise above a measured point is no reason to leave it
@@ -35,7 +36,7 @@ def schedule(program: Program, places: Places, x: npt.NDArray[np.float64], why: 
         for run, gang, line in zip(program.week.runs, places.gangs, why, strict=True)
     )
     blocks = tuple(
-        _block(block.name, place, x, program.power_kw)
+        _block(block, place, x, program.power_kw)
         for block, place in zip(program.week.blocks, places.blocks, strict=True)
     )
     return Schedule(runs, blocks)
@@ -67,7 +68,7 @@ def _run(name: str, gang: tuple[OptionPlaces, ...], x: npt.NDArray[np.float64], 
     return RunSchedule(name, option.pool if option else None, limit, why=why)
 
 
-def _block(name: str, place: BlockPlaces, x: npt.NDArray[np.float64], power_kw: float) -> BlockSchedule:
+def _block(block: Block, place: BlockPlaces, x: npt.NDArray[np.float64], power_kw: float) -> BlockSchedule:
     n_slots = len(place.it)
     solar, charge, discharge = (_kw(c, x, power_kw, n_slots) for c in (place.solar, place.charge, place.discharge))
     # where the sun gives more than is needed, cooling above its curve costs nothing in the program
@@ -75,7 +76,17 @@ def _block(name: str, place: BlockPlaces, x: npt.NDArray[np.float64], power_kw: 
     flows = (np.maximum(solar - spare, 0.0), charge, discharge)
     for kw in flows:
         kw.setflags(write=False)
-    return BlockSchedule(name, *flows)
+    own, generators = place.own, []
+    for group, (power, on) in zip(block.generators, own.generators, strict=True):
+        units = np.round(x[on]).astype(np.int64)
+        generators.append(GeneratorSchedule(group.name, units, _kw(power, x, power_kw, n_slots)))
+    return BlockSchedule(
+        block.name,
+        *flows,
+        wind_used_kw=None if block.wind is None else _kw(own.wind, x, power_kw, n_slots),
+        export_kw=None if block.export is None else _kw(own.export, x, power_kw, n_slots),
+        generators=tuple(generators),
+    )
 
 
 def cooling_fits(program: Program, places: Places, x: npt.NDArray[np.float64]) -> tuple[CoolingFit, ...]:

@@ -31,8 +31,10 @@ class BlockLimits:
         block: The block.
         idle_kw: IT power of GPUs without a job, kW, shape (T,).
         it_max_kw: Largest IT power within the cooling limit and the block's capacity, kW, shape (T,).
-        capacity_kw: Largest facility power and import, kW, shape (T,).
+        capacity_kw: Largest facility power, kW, shape (T,).
+        import_kw: Largest import, kW, shape (T,).
         solar_kw: Solar power on offer, kW, shape (T,).
+        wind_kw: Wind power on offer, kW, shape (T,).
         envelope: The cooling's water and setpoint, and segments below its curves.
         curves: Cooling power over IT power, from idle to the largest.
     """
@@ -41,9 +43,16 @@ class BlockLimits:
     idle_kw: npt.NDArray[np.float64]
     it_max_kw: npt.NDArray[np.float64]
     capacity_kw: npt.NDArray[np.float64]
+    import_kw: npt.NDArray[np.float64]
     solar_kw: npt.NDArray[np.float64]
+    wind_kw: npt.NDArray[np.float64]
     envelope: CoolingEnvelope
     curves: Curves
+
+    @property
+    def other_kw(self) -> npt.NDArray[np.float64]:
+        """Most that can come from behind the meter, kW, shape (T,)."""
+        return self.solar_kw + self.wind_kw + _steady_kw(self.block)
 
     def added_kw(self, gpus: float, it_w_per_gpu: float, idle_w_per_gpu: float) -> npt.NDArray[np.float64]:
         """Return the IT power that a gang's GPUs in this block add to the idle power, kW per slot, shape (T,)."""
@@ -69,15 +78,23 @@ def block_limits(week: Week, block: Block) -> BlockLimits:
         convex=envelope.convex | ~powered,
     )
     capacity = week.capacity_kw(block)
+    imported, solar, wind = week.import_limit_kw(block), week.solar_kw(block), week.wind_kw(block)
+    reach = np.minimum(capacity, imported + solar + wind + _steady_kw(block))
     whole = fit_curves(block.plant, envelope, dry_c, wet_c, asked)
-    it_max = np.minimum(envelope.w_max_kw, whole.within_kw(capacity)) * (1.0 - POWER_MARGIN)
+    it_max = np.minimum(envelope.w_max_kw, whole.within_kw(reach)) * (1.0 - POWER_MARGIN)
     curves = whole.between(idle, np.minimum(it_max, asked[1]))
     below = _below(envelope, curves, idle, it_max)
-    limits = BlockLimits(block, idle, it_max, capacity, week.solar_kw(block), below, curves)
+    limits = BlockLimits(block, idle, it_max, capacity, imported, solar, wind, below, curves)
     clash = np.flatnonzero(idle > it_max)
     if clash.size:
         raise _idle_too_high(week, limits, int(clash[0]), clash.size)
     return limits
+
+
+def _steady_kw(block: Block) -> float:
+    """Return the most that generators and battery of a block give, kW."""
+    battery_kw = 0.0 if block.battery is None else block.battery.discharge_kw
+    return sum(g.units * g.unit_kw for g in block.generators) + battery_kw
 
 
 def _most_it_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:

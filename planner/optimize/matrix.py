@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +52,10 @@ class Matrix:
     def n_rows(self) -> int:
         """Count of rows, M."""
         return len(self.row_lower)
+
+    def with_whole(self, whole: npt.NDArray[np.bool_]) -> Matrix:
+        """Return the program with other columns whole, shape (N,)."""
+        return replace(self, whole=whole)
 
     def with_rows(self, rows: Sequence[Row]) -> Matrix:
         """Return the program with rows added."""

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import pulp
 
+from planner.optimize.agreements import agreement_terms
 from planner.optimize.gangs import Gang, add_gang
 from planner.optimize.limits import block_limits
+from planner.optimize.own_supply import export_terms, generation_carbon_terms, generation_terms
+from planner.optimize.store import stored_terms
 from planner.optimize.supply import BlockColumns, SiteColumns, add_block, add_packing, add_site
 
 if TYPE_CHECKING:
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from planner.week import Week
 
 TERMS = ("energy", "demand", "carbon", "water", "wear", "lateness")
+OWN_TERMS = ("generation", "export", "stored", "ppa")
+"""Terms of what a site may have besides; a program has those that it has columns for."""
 TINY = 1e-9  # coefficients below it are noise to the solver
 
 
@@ -59,8 +64,8 @@ def build(week: Week) -> Program:
     site = add_site(prob, week, blocks, power_kw)
     terms = _terms(week, gangs, blocks, site, power_kw)
     objective = pulp.LpAffineExpression()
-    for name in TERMS:
-        for column, coefficient in terms[name]:
+    for columns in terms.values():
+        for column, coefficient in columns:
             objective.addterm(column, coefficient)
     prob.setObjective(objective)
     return Program(week, prob, gangs, blocks, site, power_kw, terms)
@@ -78,7 +83,7 @@ def _terms(
     slot_h, prices, signals = week.grid.slot_h, week.prices, week.signals
     energy = week.rates().total_per_kwh * slot_h
     carbon = signals.ci_gco2_per_kwh * prices.carbon_per_t / 1e6 * slot_h
-    terms: dict[str, list[tuple[pulp.LpVariable, float]]] = {name: [] for name in TERMS}
+    terms: dict[str, list[tuple[pulp.LpVariable, float]]] = {name: [] for name in TERMS + OWN_TERMS}
     for block in blocks:
         water = block.limits.envelope.water_l_per_kwh / 1000.0 * prices.water_per_m3 * slot_h
         for t in range(week.grid.n_slots):
@@ -88,8 +93,17 @@ def _terms(
         if block.battery and block.limits.block.battery:
             wear = block.limits.block.battery.wear_cost_per_kwh * slot_h
             terms["wear"] += [(v, wear) for v in block.battery.discharge]
+            terms["stored"] += stored_terms(block.limits.block.battery, block.battery)
+        terms["generation"] += generation_terms(block.own, slot_h, power_kw)
+        terms["carbon"] += generation_carbon_terms(block.own, prices.carbon_per_t, slot_h)
+        terms["export"] += export_terms(week, block.limits, block.own)
     terms["demand"] = [(v, r.charge_per_kw) for v, r in zip(site.peak_rise, week.demand_registers, strict=True)]
+    terms["ppa"] = agreement_terms(week, site.agreements, power_kw)
     for gang in gangs:
         per_work_h = prices.lateness_per_gpu_h * gang.run.lateness_weight * gang.run.gpus / power_kw
         terms["lateness"] += [(v, per_work_h) for due in gang.due for _, v in due.short]
-    return {name: tuple((v, c) for v, c in columns if abs(c) > TINY) for name, columns in terms.items()}
+    return {
+        name: tuple((v, c) for v, c in columns if abs(c) > TINY)
+        for name, columns in terms.items()
+        if columns or name in TERMS
+    }

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.optimize.limits import energy_worth
+from planner.optimize.agreements import least_worth
+from planner.optimize.own_supply import whole_columns
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -55,6 +56,21 @@ class OptionPlaces:
 
 
 @dataclass(frozen=True)
+class OwnPlaces:
+    """A block's wind, generators and export.
+
+    Args:
+        wind: Places of the wind power used, or None.
+        export: Places of the export, or None.
+        generators: Places of each group's power and of its units that run, shape (T,) each.
+    """
+
+    wind: npt.NDArray[np.int64] | None
+    export: npt.NDArray[np.int64] | None
+    generators: tuple[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], ...]
+
+
+@dataclass(frozen=True)
 class BlockPlaces:
     """A block's columns per slot, shape (T,), its cooling curve in power units, and its battery.
 
@@ -68,7 +84,9 @@ class BlockPlaces:
         upper: Places of the choice of the curve's upper piece, -1 where there is one piece, shape (T,).
         split: Largest IT power of the lower piece, power units; inf where there is one piece, shape (T,).
         pieces: Slope and intercept of the lower and the upper piece, shape (2, T, S) each.
-        paid: Whether import is paid for, shape (T,).
+        paid: Whether energy may be worth less than nothing, shape (T,): where import is paid for, and where a generator
+            may have to give more than is needed.
+        own: Places of what the block makes and gives back besides.
     """
 
     it: npt.NDArray[np.int64]
@@ -81,6 +99,7 @@ class BlockPlaces:
     split: npt.NDArray[np.float64]
     pieces: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
     paid: npt.NDArray[np.bool_]
+    own: OwnPlaces
 
     def segments(self, x: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return slope and intercept of the segments of the piece in use, power units, shape (T, S) each."""
@@ -103,22 +122,25 @@ class Places:
         blocks: Per block.
         choices: Places of all on/off and pool columns, shape (C,).
         peaks: Places of the rise of each register of demand, shape (M,); none without a demand charge.
+        side: Places of all other whole columns that a plan must settle: units of generators, directions of export.
     """
 
     gangs: tuple[tuple[OptionPlaces, ...], ...]
     blocks: tuple[BlockPlaces, ...]
     choices: npt.NDArray[np.int64]
     peaks: npt.NDArray[np.int64]
+    side: npt.NDArray[np.int64]
 
 
 def locate(program: Program, index: ColumnIndex) -> Places:
     """Return where a program's columns stand."""
     gangs = tuple(tuple(_option(gang, option, index) for option in gang.options) for gang in program.gangs)
-    paid = energy_worth(program.week) < 0
+    paid = least_worth(program.week) < 0
     choices = [o.on[o.on >= 0] for gang in gangs for o in gang]
     choices.append(np.array([o.chosen for gang in gangs for o in gang if o.chosen >= 0], dtype=np.int64))
     blocks = tuple(_block(block, index, program.power_kw, paid) for block in program.blocks)
-    return Places(gangs, blocks, np.concatenate(choices), index.many(program.site.peak_rise))
+    side = index.many([column for block in program.blocks for column in whole_columns(block.own)])
+    return Places(gangs, blocks, np.concatenate(choices), index.many(program.site.peak_rise), side)
 
 
 def _option(gang: Gang, option: GangOption, index: ColumnIndex) -> OptionPlaces:
@@ -161,5 +183,10 @@ def _block(block: BlockColumns, index: ColumnIndex, power_kw: float, paid: npt.N
             np.stack([curves.slope, curves.upper_slope]),
             np.stack([curves.intercept_kw, curves.upper_intercept_kw]) / power_kw,
         ),
-        paid=paid,
+        paid=paid | bool(block.own.generators),
+        own=OwnPlaces(
+            wind=index.many(block.own.wind) if block.own.wind else None,
+            export=index.many(block.own.export) if block.own.export else None,
+            generators=tuple((index.many(g.power), index.many(g.on)) for g in block.own.generators),
+        ),
     )

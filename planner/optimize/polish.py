@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.optimize.matrix import Row
+from planner.optimize.settle import settle
 from planner.optimize.solver import Highs, seconds_left
 
 if TYPE_CHECKING:
@@ -50,7 +51,10 @@ def polish(
         values: Their values, rounded to whole ones, shape (C,).
         deadline: Reading of the monotonic clock at which to give up.
     """
-    fixed = np.round(values)
+    settled = settle(matrix, places.side, columns, np.round(values), deadline)
+    if settled is None:
+        return None
+    columns, fixed = settled
     highs = Highs(matrix, whole=False)
     highs.bound_columns(columns, fixed, fixed)
     answer = highs.run(seconds_left(deadline))

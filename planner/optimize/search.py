@@ -15,7 +15,7 @@ from planner.optimize.extract import cooling_fits, schedule
 from planner.optimize.facts import run_facts
 from planner.optimize.incumbent import Incumbent, Search
 from planner.optimize.matrix import from_pulp
-from planner.optimize.model import TERMS, build
+from planner.optimize.model import build
 from planner.optimize.places import locate
 from planner.optimize.promises import shortfalls, why_lines
 from planner.schedule import Plan
@@ -115,8 +115,7 @@ def _gap(objective: float, bound: float) -> float:
 
 def _terms(program: Program, index: ColumnIndex, x: npt.NDArray[np.float64]) -> tuple[tuple[str, float], ...]:
     money = []
-    for name in TERMS:
-        columns = program.terms[name]
+    for name, columns in program.terms.items():
         places = index.many([c for c, _ in columns])
         coefficients = np.array([c for _, c in columns])
         money.append((name, float(coefficients @ x[places]) * program.power_kw if columns else 0.0))

@@ -207,8 +207,7 @@ def _underestimate(
         limits, envelope = block.limits, block.limits.envelope
         near_kw = np.minimum(limits.idle_kw + added_kw[limits.block.name], limits.it_max_kw)
         s = (envelope.slope * near_kw[:, None] + envelope.intercept_kw).argmax(axis=1)
-        slope, battery = envelope.slope[slots, s], limits.block.battery
-        other_kw = limits.solar_kw + (battery.discharge_kw if battery else 0.0)
-        base_kw += (1.0 + slope) * limits.idle_kw + envelope.intercept_kw[slots, s] - other_kw
+        slope = envelope.slope[slots, s]
+        base_kw += (1.0 + slope) * limits.idle_kw + envelope.intercept_kw[slots, s] - limits.other_kw
         slopes[limits.block.name] = slope
     return slopes, base_kw

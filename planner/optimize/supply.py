@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pulp
 
+from planner.optimize.agreements import AgreementColumns, add_agreements
 from planner.optimize.curves import highest_segments
 from planner.optimize.demand import add_peaks
 from planner.optimize.limits import POWER_MARGIN, energy_worth
+from planner.optimize.own_supply import OwnColumns, add_export_rows, add_own
+from planner.optimize.store import BatteryColumns, add_battery, add_battery_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,21 +26,10 @@ if TYPE_CHECKING:
     from planner.optimize.gangs import Gang
     from planner.optimize.limits import BlockLimits
     from planner.week import Week
-    from power.battery import Battery
 
     Floats: TypeAlias = npt.NDArray[np.float64]
 
 Column: TypeAlias = pulp.LpVariable
-
-
-@dataclass(frozen=True)
-class BatteryColumns:
-    """A battery's columns per slot: charging, discharging, stored energy; its direction where import is paid for."""
-
-    charge: tuple[Column, ...]
-    discharge: tuple[Column, ...]
-    stored: tuple[Column, ...]
-    charging: dict[int, Column]
 
 
 @dataclass(frozen=True)
@@ -66,6 +58,7 @@ class BlockColumns:
     grid: tuple[Column, ...]
     solar: tuple[Column, ...] | None
     battery: BatteryColumns | None
+    own: OwnColumns
     upper: Mapping[int, UpperColumns]
 
 
@@ -74,6 +67,7 @@ class SiteColumns:
     """The site's columns: one rise above the demand that is owed per `Week.demand_registers`, in power units."""
 
     peak_rise: tuple[Column, ...]
+    agreements: AgreementColumns
 
 
 def add_block(
@@ -92,15 +86,16 @@ def add_block(
         The block's columns.
     """
     name, slots = limits.block.name, range(week.grid.n_slots)
-    capacity, solar = limits.capacity_kw / power_kw, limits.solar_kw / power_kw
+    imported, solar, battery = limits.import_kw / power_kw, limits.solar_kw / power_kw, limits.block.battery
     it_max, idle = limits.it_max_kw / power_kw, limits.idle_kw / power_kw
     columns = BlockColumns(
         limits=limits,
         it=tuple(prob.add_variable(f"it_{name}_{t}", float(idle[t]), float(it_max[t])) for t in slots),
         cooling=tuple(prob.add_variable(f"cooling_{name}_{t}", 0) for t in slots),
-        grid=tuple(prob.add_variable(f"import_{name}_{t}", 0, float(capacity[t])) for t in slots),
+        grid=tuple(prob.add_variable(f"import_{name}_{t}", 0, float(imported[t])) for t in slots),
         solar=tuple(prob.add_variable(f"solar_{name}_{t}", 0, float(solar[t])) for t in slots) if solar.any() else None,
-        battery=_battery(prob, week, name, limits.block.battery, power_kw) if limits.block.battery else None,
+        battery=add_battery(prob, week, name, battery, power_kw) if battery else None,
+        own=add_own(prob, week, limits, power_kw),
         upper={
             int(t): UpperColumns(
                 prob.add_variable(f"upper_{name}_{t}", cat="Binary"),
@@ -113,13 +108,18 @@ def add_block(
     _it_rows(prob, columns, gangs, idle, power_kw)
     _cooling_rows(prob, week, columns, power_kw)
     for t in slots:
-        supply = [(columns.grid[t], 1.0)]
+        supply = [(columns.grid[t], 1.0), *columns.own.supply(t)]
         if columns.solar:
             supply.append((columns.solar[t], 1.0))
         if columns.battery:
             supply += [(columns.battery.discharge[t], 1.0), (columns.battery.charge[t], -1.0)]
         load = [(columns.it[t], -1.0), (columns.cooling[t], -1.0)]
         prob += pulp.LpAffineExpression(supply + load) == 0, f"balance_{name}_{t}"
+    add_export_rows(prob, limits, columns.own, columns.grid, power_kw)
+    if battery and columns.battery:
+        made = [group.power for group in columns.own.generators]
+        made += [source for source in (columns.solar, columns.own.wind) if source]
+        add_battery_rows(prob, name, battery, columns.battery, (columns.it, columns.cooling), made, power_kw)
     rise_kw, fall_kw = limits.block.power.rise_step_kw, limits.block.power.fall_step_kw
     for t in slots[1:]:
         change = columns.it[t] - columns.it[t - 1]
@@ -132,7 +132,11 @@ def add_block(
 
 def add_site(prob: pulp.LpProblem, week: Week, blocks: Sequence[BlockColumns], power_kw: float) -> SiteColumns:
     """Add what is decided for the whole site."""
-    return SiteColumns(peak_rise=add_peaks(prob, week, [block.grid for block in blocks], power_kw))
+    grid = [block.grid for block in blocks]
+    return SiteColumns(
+        peak_rise=add_peaks(prob, week, grid, power_kw),
+        agreements=add_agreements(prob, week, grid, (), power_kw),
+    )
 
 
 def add_packing(prob: pulp.LpProblem, week: Week, gangs: Sequence[Gang]) -> None:
@@ -267,27 +271,3 @@ def _curve_rows(prob: pulp.LpProblem, piece: _Piece) -> None:
         most = max(curve[0] - at[0][s], curve[1] - at[1][s])
         row = piece.cooling - slope * piece.it - (intercept + most) * piece.share + most * chosen[s]
         prob += row <= 0, f"on_segment_{piece.here}_{s}"
-
-
-def _battery(prob: pulp.LpProblem, week: Week, name: str, battery: Battery, power_kw: float) -> BatteryColumns:
-    slots, energy = range(week.grid.n_slots), battery.energy_kwh / power_kw
-    paid = energy_worth(week) < 0
-    charge_max, discharge_max = battery.charge_kw / power_kw, battery.discharge_kw / power_kw
-    low, high, final = (s * energy for s in (battery.min_share, battery.max_share, battery.final_share))
-    columns = BatteryColumns(
-        charge=tuple(prob.add_variable(f"charge_{name}_{t}", 0, charge_max) for t in slots),
-        discharge=tuple(prob.add_variable(f"discharge_{name}_{t}", 0, discharge_max) for t in slots),
-        stored=tuple(
-            prob.add_variable(f"stored_{name}_{t}", max(low, final) if t == slots[-1] else low, high) for t in slots
-        ),
-        charging={t: prob.add_variable(f"charging_{name}_{t}", cat="Binary") for t in slots if paid[t]},
-    )
-    for t in slots:
-        row = columns.stored[t] - (columns.stored[t - 1] if t else 0)
-        row -= week.grid.slot_h * battery.charge_efficiency * columns.charge[t]
-        row += week.grid.slot_h / battery.discharge_efficiency * columns.discharge[t]
-        prob += row == (0 if t else battery.initial_share * energy), f"stored_{name}_{t}_row"
-    for t, charging in columns.charging.items():
-        prob += columns.charge[t] - charge_max * charging <= 0, f"charging_{name}_{t}_row"
-        prob += columns.discharge[t] + discharge_max * charging <= discharge_max, f"discharging_{name}_{t}_row"
-    return columns

@@ -211,21 +211,21 @@ def test_an_agreement_as_produced_by_hand():
     # hour 2: 600 used at 0.05 for 0.04, 400 sold at 0.9 x 0.04 = 0.036: 600 x 0.01 + 400 x 0.014 = 11.6
     # hour 3: the price is -0.02: use forgoes 0.02, a sale 0.022, curtailing nothing: all 500 curtailed at 0.05 = 25
     price, volume = np.array([0.08, 0.04, -0.02]), np.array([800.0, 1000.0, 500.0])
-    (flows,) = allot([FARM], [volume], np.array([1000.0, 600.0, 700.0]), price)
+    (flows,) = allot([FARM], [volume], np.array([1000.0, 600.0, 700.0]), price, price)
     assert flows.used_kw.tolist() == [800, 600, 0]
     assert flows.sold_kw.tolist() == [0, 400, 0]
     assert flows.curtailed_kw.tolist() == [0, 0, 500]
-    assert physical_cost(FARM, flows, price, 1.0) == pytest.approx(-24 + 11.6 + 25)
+    assert physical_cost(FARM, flows, price, price, 1.0) == pytest.approx(-24 + 11.6 + 25)
 
 
 def test_a_baseload_is_never_curtailed():
     flat = Ppa("flat", BASELOAD, PHYSICAL, 0.06, sale_share=0.95, baseload_kw=500.0)
     price = np.array([0.08, -0.02])
-    (flows,) = allot([flat], [np.full(2, 500.0)], np.array([300.0, 800.0]), price)
+    (flows,) = allot([flat], [np.full(2, 500.0)], np.array([300.0, 800.0]), price, price)
     # hour 1: 300 x (0.06 - 0.08) + 200 x (0.06 - 0.076); hour 2: 500 x (0.06 + 0.02) used
     assert flows.curtailed_kw.tolist() == [0, 0]
     assert flows.used_kw.tolist() == [300, 500]
-    assert physical_cost(flat, flows, price, 1.0) == pytest.approx(-6 - 3.2 + 40)
+    assert physical_cost(flat, flows, price, price, 1.0) == pytest.approx(-6 - 3.2 + 40)
 
 
 def test_a_contract_for_difference_is_settled_on_all_that_is_made():
@@ -237,7 +237,7 @@ def test_a_contract_for_difference_is_settled_on_all_that_is_made():
 def test_the_agreement_that_saves_most_is_used_first():
     dear = Ppa("dear", AS_PRODUCED, PHYSICAL, 0.09, sale_share=0.5)
     cheap = Ppa("cheap", AS_PRODUCED, PHYSICAL, 0.05, sale_share=0.9)
-    first, second = allot([cheap, dear], [np.array([80.0]), np.array([80.0])], np.array([100.0]), np.array([0.10]))
+    first, second = allot([cheap, dear], [np.array([80.0]), np.array([80.0])], np.array([100.0]), np.array([0.10]), np.array([0.10]))
     # unsold, the dear one would fetch half the price: its use saves 0.05, that of the cheap one 0.01
     assert second.used_kw.tolist() == [80]
     assert first.used_kw.tolist() == [20]
@@ -252,10 +252,10 @@ def test_the_agreement_that_saves_most_is_used_first():
 def test_nothing_is_lost_between_use_sale_and_curtailment_nor_by_longer_slots(rows, strike, sale, due):
     price, volume, load = (np.array(column) for column in zip(*rows, strict=True))
     deal = Ppa("farm", AS_PRODUCED, PHYSICAL, strike, sale_share=sale, curtailed_share=due)
-    (flows,) = allot([deal], [volume], load, price)
+    (flows,) = allot([deal], [volume], load, price, price)
     assert flows.used_kw + flows.sold_kw + flows.curtailed_kw == pytest.approx(volume, abs=1e-9)
     assert (flows.used_kw <= load + 1e-9).all()
-    hour = physical_cost(deal, flows, price, 1.0)
+    hour = physical_cost(deal, flows, price, price, 1.0)
     quarters = [np.repeat(x, 4) for x in (price, volume, load)]
-    (fine,) = allot([deal], [quarters[1]], quarters[2], quarters[0])
-    assert physical_cost(deal, fine, quarters[0], 0.25) == pytest.approx(hour, rel=1e-9, abs=1e-9)
+    (fine,) = allot([deal], [quarters[1]], quarters[2], quarters[0], quarters[0])
+    assert physical_cost(deal, fine, quarters[0], quarters[0], 0.25) == pytest.approx(hour, rel=1e-9, abs=1e-9)
