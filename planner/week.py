@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from power.contracts import EnergyContract
     from power.export import GridExport
     from power.generation import Generator
+    from power.goodput import Goodput
     from power.gpu import GpuType, OperatingPoint
     from power.ppa import Ppa
     from power.renewables import SolarArray
@@ -186,11 +187,15 @@ class Stage:
         name: Such as "pretrain".
         tokens: Tokens of this stage, not counting those of earlier stages.
         deadline: Instant by which the run's tokens up to and with this stage are due, UTC.
+        deadline_confidence: The chance asked for that the tokens are there in time, or None where none is.
+        margin_tokens: Tokens that the plan makes beyond those due by the deadline, so that failures leave that chance.
     """
 
     name: str
     tokens: float
     deadline: datetime
+    deadline_confidence: float | None = field(default=None, metadata=LATER)
+    margin_tokens: float = field(default=0.0, metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -229,6 +234,8 @@ class Run:
         on_off_grid_h: Starts and stops lie on this grid, h, counted from the start of the horizon; whole slots.
         tokens_done: Tokens made before the horizon.
         running_in: Pool in which the run is running as the horizon starts, or None; it then needs no reload.
+        goodput: How its gang fails and saves, which the options' rates already count, or None where nothing is said of
+            failures.
     """
 
     name: str
@@ -245,6 +252,7 @@ class Run:
     on_off_grid_h: float
     tokens_done: float = 0.0
     running_in: str | None = None
+    goodput: Goodput | None = field(default=None, metadata=LATER)
 
     @property
     def lateness_weight(self) -> float:
@@ -410,6 +418,8 @@ class Week:
         after the horizon, the tokens due at the end of the horizon are its remaining work spread evenly over its
         remaining time: from the latest of the horizon's start, the run's earliest start and the deadline before it.
 
+        A stage's margin for failures is due with it; whatever is made as margin counts towards the stages after it.
+
         Returns:
             (stage name, deadline in the horizon, tokens due from the start of the horizon on), by rising deadline;
             tokens already done are taken off, never below zero.
@@ -420,15 +430,29 @@ class Week:
         for stage in run.stages:
             if stage.deadline <= self.grid.end:
                 total += stage.tokens
-                due.append((stage.name, stage.deadline, max(0.0, total)))
+                before = due[-1][2] if due else 0.0
+                due.append(
+                    (stage.name, stage.deadline, max(before, total + stage.margin_tokens if total > 0.0 else 0.0))
+                )
                 since = max(since, stage.deadline)
                 continue
             if since < self.grid.end:
                 left = min(stage.tokens, total + stage.tokens)
                 share = (self.grid.end - since) / (stage.deadline - since)
-                due.append((stage.name, self.grid.end, max(0.0, total) + max(0.0, left) * share))
+                before = due[-1][2] if due else 0.0
+                due.append((stage.name, self.grid.end, max(before, max(0.0, total) + max(0.0, left) * share)))
             break
         return tuple(due)
+
+    def promised_tokens(self, run: Run) -> tuple[tuple[Stage, float], ...]:
+        """Return each stage whose deadline lies in this horizon, with the tokens due then, without any margin."""
+        promised: list[tuple[Stage, float]] = []
+        total = -run.tokens_done
+        for stage in run.stages:
+            total += stage.tokens
+            if stage.deadline <= self.grid.end:
+                promised.append((stage, max(0.0, total)))
+        return tuple(promised)
 
     def work_tokens(self, run: Run) -> float:
         """Return the most tokens the run may make in this horizon: all that is due by its end."""
