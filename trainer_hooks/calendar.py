@@ -26,6 +26,7 @@ from trainer_hooks.contract import (
     BlockPlan,
     Calendar,
     Checkpoint,
+    ContractPlan,
     RunCalendar,
     RunEntry,
     Shortfall,
@@ -33,6 +34,7 @@ from trainer_hooks.contract import (
     Window,
 )
 from trainer_hooks.errors import CalendarError
+from trainer_hooks.own_supply import GeneratorPlan, PpaPlan
 from trainer_hooks.publish import POINTER, publish_folder
 from trainer_hooks.rules import check_calendar, check_id, check_run
 from trainer_hooks.strictjson import REWRITE, dump_object, parse_object, read_bytes
@@ -45,6 +47,9 @@ __all__ = [
     "Calendar",
     "CalendarError",
     "Checkpoint",
+    "ContractPlan",
+    "GeneratorPlan",
+    "PpaPlan",
     "RunCalendar",
     "RunEntry",
     "Shortfall",

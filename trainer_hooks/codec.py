@@ -14,11 +14,20 @@ from trainer_hooks.contract import (
     BlockPlan,
     Calendar,
     Checkpoint,
+    ContractPlan,
     RunCalendar,
     RunEntry,
     Shortfall,
     State,
     Window,
+)
+from trainer_hooks.own_supply import (
+    generator_document,
+    generator_from,
+    optional_numbers,
+    optional_objects,
+    ppa_document,
+    ppa_from,
 )
 from trainer_hooks.strictjson import Node, number_text, time_text
 
@@ -32,6 +41,9 @@ SERIES = (
     "discharge_kw",
     "battery_kwh",
 )
+
+OWN_SERIES = ("wind_kw", "export_kw")
+"""Series that a block has only where it uses them."""
 
 
 def run_document(run: RunCalendar) -> dict[str, Any]:
@@ -100,11 +112,29 @@ def calendar_document(calendar: Calendar) -> dict[str, Any]:
                 "block": plan.block,
                 **{name: _series(getattr(plan, name)) for name in SERIES},
                 "supply_setpoint_c": _series(plan.supply_setpoint_c),
+                **{name: _series(getattr(plan, name)) for name in OWN_SERIES if getattr(plan, name)},
+                **({"generators": [generator_document(g) for g in plan.generators]} if plan.generators else {}),
             }
             for plan in calendar.blocks
         ],
+        **({"ppas": [ppa_document(plan) for plan in calendar.ppas]} if calendar.ppas else {}),
         "runs": [{"run": entry.run, "file": entry.file, "sha256": entry.sha256} for entry in calendar.runs],
+        **_contracts_document(calendar.contracts),
     }
+
+
+def _contracts_document(contracts: Iterable[ContractPlan]) -> dict[str, Any]:
+    """Return the key of the energy contracts, or nothing where there is none."""
+    plans = [
+        {
+            "contract": plan.contract,
+            "bought": number_text(plan.bought),
+            "take_kw": _series(plan.take_kw),
+            "why": plan.why,
+        }
+        for plan in contracts
+    ]
+    return {"contracts": plans} if plans else {}
 
 
 def _optional(number: float | None) -> float | None:
@@ -176,6 +206,8 @@ def calendar_from(document: Node) -> Calendar:
         blocks=tuple(_block_from(node.expect_object()) for node in document.list("blocks")),
         runs=tuple(_entry_from(node.expect_object()) for node in document.list("runs")),
         notes=tuple(node.as_text() for node in document.list("notes")),
+        ppas=tuple(ppa_from(node) for node in optional_objects(document, "ppas")),
+        contracts=tuple(_contract_from(node.expect_object()) for node in document.optional_list("contracts")),
     )
 
 
@@ -198,6 +230,18 @@ def _block_from(node: Node) -> BlockPlan:
         supply_setpoint_c=tuple(
             None if entry.value is None else entry.as_number() for entry in node.list("supply_setpoint_c")
         ),
+        wind_kw=optional_numbers(node, "wind_kw"),
+        export_kw=optional_numbers(node, "export_kw"),
+        generators=tuple(generator_from(entry) for entry in optional_objects(node, "generators")),
+    )
+
+
+def _contract_from(node: Node) -> ContractPlan:
+    return ContractPlan(
+        contract=node.text("contract"),
+        bought=node.number("bought"),
+        take_kw=tuple(entry.as_number() for entry in node.list("take_kw")),
+        why=node.text("why"),
     )
 
 

@@ -13,6 +13,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import Literal
 
+from trainer_hooks.own_supply import GeneratorPlan, PpaPlan
+
 State = Literal["run", "hold", "off"]
 Checkpoint = Literal["none", "before", "after"]
 
@@ -109,6 +111,9 @@ class BlockPlan:
         discharge_kw: Power out of the battery, slot mean, kW.
         battery_kwh: Energy in the battery at the END of the slot, kWh.
         supply_setpoint_c: Requested coolant supply temperature, degrees C; None asks for nothing.
+        wind_kw: On-site wind power used, slot mean, kW; empty without wind.
+        export_kw: Power given to the grid, slot mean, kW; empty without export.
+        generators: One plan per group of on-site generators.
     """
 
     block: str
@@ -121,6 +126,26 @@ class BlockPlan:
     discharge_kw: tuple[float, ...]
     battery_kwh: tuple[float, ...]
     supply_setpoint_c: tuple[float | None, ...]
+    wind_kw: tuple[float, ...] = ()
+    export_kw: tuple[float, ...] = ()
+    generators: tuple[GeneratorPlan, ...] = ()
+
+
+@dataclass(frozen=True)
+class ContractPlan:
+    """What the site takes of one energy contract; of all blocks together.
+
+    Attributes:
+        contract: Name of the contract.
+        bought: Share of it that is bought; 1 for one in force.
+        take_kw: Power taken of it, slot mean, kW, one entry per slot.
+        why: One line for people: why an offer is bought or not; empty for a contract in force.
+    """
+
+    contract: str
+    bought: float
+    take_kw: tuple[float, ...]
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -179,6 +204,8 @@ class Calendar:
         blocks: One plan per power block.
         runs: One entry per run; `write_calendar` fills them in.
         notes: Labels every reader must see, such as "synthetic data".
+        ppas: One plan per power purchase agreement that is delivered to the site; the key is absent where there is none.
+        contracts: One plan per energy contract of the site; the key is absent where there is none.
     """
 
     calendar_id: str
@@ -196,3 +223,5 @@ class Calendar:
     blocks: tuple[BlockPlan, ...]
     runs: tuple[RunEntry, ...] = ()
     notes: tuple[str, ...] = ()
+    ppas: tuple[PpaPlan, ...] = ()
+    contracts: tuple[ContractPlan, ...] = ()

@@ -7,9 +7,19 @@ import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from trainer_hooks.codec import SERIES
-from trainer_hooks.contract import CHECKPOINTS, STATES, BlockPlan, Calendar, RunCalendar, Shortfall, Window
+from trainer_hooks.codec import OWN_SERIES, SERIES
+from trainer_hooks.contract import (
+    CHECKPOINTS,
+    STATES,
+    BlockPlan,
+    Calendar,
+    ContractPlan,
+    RunCalendar,
+    Shortfall,
+    Window,
+)
 from trainer_hooks.errors import CalendarError
+from trainer_hooks.own_supply import fault_of_generator, fault_of_ppa
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -123,10 +133,14 @@ def check_calendar(calendar: Calendar, subject: str) -> None:
         )
     if calendar.certified_gap is not None and not 0 <= calendar.certified_gap < math.inf:
         raise refuse("certified_gap", f"{calendar.certified_gap} must be finite and not negative.")
-    for position, plan in enumerate(calendar.blocks):
-        why = _fault_of_block(plan, calendar.n_slots)
+    faults = [(f"blocks[{i}]", _fault_of_block(plan, calendar.n_slots)) for i, plan in enumerate(calendar.blocks)]
+    faults += [(f"ppas[{i}]", fault_of_ppa(plan, calendar.n_slots)) for i, plan in enumerate(calendar.ppas)]
+    faults += [
+        (f"contracts[{i}]", _fault_of_contract(plan, calendar.n_slots)) for i, plan in enumerate(calendar.contracts)
+    ]
+    for where, why in faults:
         if why:
-            raise refuse(f"blocks[{position}]", why)
+            raise refuse(where, why)
     _check_shortfalls(calendar.shortfalls, subject)
     malformed = [entry.run for entry in calendar.runs if not _SHA256.fullmatch(entry.sha256)]
     if malformed:
@@ -134,6 +148,8 @@ def check_calendar(calendar: Calendar, subject: str) -> None:
     for where, names in (
         ("blocks", [plan.block for plan in calendar.blocks]),
         ("runs", [entry.run for entry in calendar.runs]),
+        ("ppas", [agreement.ppa for agreement in calendar.ppas]),
+        ("contracts", [contract.contract for contract in calendar.contracts]),
     ):
         twins = len(names) - len(set(names))
         if twins:
@@ -151,13 +167,22 @@ def _check_shortfalls(shortfalls: Iterable[Shortfall], subject: str) -> None:
 def _fault_of_block(plan: BlockPlan, n_slots: int) -> str:
     series: dict[str, Iterable[float | None]] = {name: getattr(plan, name) for name in SERIES}
     series["supply_setpoint_c"] = plan.supply_setpoint_c
+    series |= {name: getattr(plan, name) for name in OWN_SERIES if getattr(plan, name)}
     for name, values in series.items():
         entries = tuple(values)
         if len(entries) != n_slots:
             return f"{name} has {len(entries)} entries for {n_slots} slots."
         if not all(entry is None or math.isfinite(entry) for entry in entries):
             return f"{name} holds a number that is not finite."
-    return ""
+    return next((why for group in plan.generators if (why := fault_of_generator(group, n_slots))), "")
+
+
+def _fault_of_contract(plan: ContractPlan, n_slots: int) -> str:
+    if len(plan.take_kw) != n_slots:
+        return f"take_kw has {len(plan.take_kw)} entries for {n_slots} slots."
+    if not all(math.isfinite(entry) for entry in plan.take_kw):
+        return "take_kw holds a number that is not finite."
+    return "" if 0 <= plan.bought <= 1 else f"bought is {plan.bought}, but must be from 0 to 1."
 
 
 def _check_header(calendar_id: str, issued: datetime, start: datetime, end: datetime, subject: str) -> None:

@@ -125,6 +125,10 @@ class Node:
             raise node.fault(f"it must be a list, not {type(node.value).__name__}.")
         return tuple(Node(value, self.file, f"{node.key}[{i}]") for i, value in enumerate(node.value))
 
+    def optional_list(self, key: str) -> tuple[Node, ...]:
+        """Get a member that must be a list where it is there, as nodes; none where it is absent."""
+        return self.list(key) if key in self.value else ()
+
     def as_text(self) -> str:
         """Return the value as text that can be encoded."""
         if not isinstance(self.value, str):
