@@ -106,7 +106,7 @@ def counterfactuals(week: Week, plan: Evaluation) -> tuple[Counterfactual, ...]:
     found = []
     for name, result in (("asap", asap(week, tokens)), ("steady", steady(week, tokens))):
         calendar, runs = to_calendar(week, result.schedule, status=name, certified_gap=None)
-        judged = evaluate(calendar, runs, week)
+        judged = evaluate(calendar, runs, week, simulated_weeks=0)
         savings, reason = compare(plan, judged)
         found.append(Counterfactual(name, judged, savings, reason))
     return tuple(found)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.evaluate.accounts import carbon_per_it_kwh, check_accounts, cost_terms, window_carbon_kg
+from planner.evaluate.chances import SIMULATED_WEEKS, check_chances, with_chances
 from planner.evaluate.header import check_header, check_names
 from planner.evaluate.promises import (
     check_deadlines,
@@ -35,7 +36,13 @@ if TYPE_CHECKING:
     from trainer_hooks.calendar import Calendar, RunCalendar
 
 
-def evaluate(calendar: Calendar, runs: Sequence[RunCalendar], week: Week, signals: Signals | None = None) -> Evaluation:
+def evaluate(
+    calendar: Calendar,
+    runs: Sequence[RunCalendar],
+    week: Week,
+    signals: Signals | None = None,
+    simulated_weeks: int = SIMULATED_WEEKS,
+) -> Evaluation:
     """Replay a calendar on the physics and check every promise.
 
     What the calendar states is held against the week's own signals, which it was made from. Physical limits and all
@@ -47,6 +54,7 @@ def evaluate(calendar: Calendar, runs: Sequence[RunCalendar], week: Week, signal
         runs: The windows of every run.
         week: The inputs that the calendar was made from.
         signals: Grid and weather as they were, or None for the week's own.
+        simulated_weeks: Weeks with failures to simulate for each run whose failures are known.
     """
     found = check_header(calendar, runs, week)
     found += check_names(calendar, runs, week)
@@ -74,11 +82,13 @@ def evaluate(calendar: Calendar, runs: Sequence[RunCalendar], week: Week, signal
         gang_kw = asked.gang_kw[run_trace.run.name]
         energy_kwh = run_trace.gang_kw * (run_trace.end_s - run_trace.start_s) / 3600.0
         done = stages(week, run_trace, calendar.shortfalls)
+        done = with_chances(week, run_trace, done, calendar.calendar_id, simulated_weeks)
         found += [
             *check_places(week, run_trace),
             *check_spells(week, run_trace),
             *check_work(week, run_trace),
             *check_deadlines(run_trace.run, done),
+            *check_chances(run_trace.run.name, done),
             *check_accounts(run_trace, energy_kwh, window_carbon_kg(run_trace, gang_kw, stated_kg_per_kwh, cut)),
         ]
         carbon = float(window_carbon_kg(run_trace, gang_kw, kg_per_kwh, cut).sum())

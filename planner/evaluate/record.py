@@ -48,6 +48,10 @@ class StageResult:
         margin_h: Hours from then to the deadline, negative if late, or None if not in the horizon.
         met: Whether the tokens are there by the deadline.
         announced: Whether the calendar itself names the shortfall.
+        promised_probability: The chance, reckoned, that the tokens due without their margin are there in time, or None
+            where nothing is said of failures.
+        simulated_probability: The share of simulated weeks in which they are, or None where none were simulated.
+        asked_probability: The chance that the site file asks for, or None.
     """
 
     stage: str
@@ -58,6 +62,9 @@ class StageResult:
     margin_h: float | None
     met: bool
     announced: bool
+    promised_probability: float | None = None
+    simulated_probability: float | None = None
+    asked_probability: float | None = None
 
 
 @dataclass(frozen=True)
