@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from power.later import LATER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,11 +38,21 @@ class GpuType:
         name: Such as "H100-SXM".
         idle_w_per_gpu: IT power drawn per GPU with no job, W: the GPU and its share of the node.
         points: Measured operating points, by rising limit.
+        held_w_per_gpu: IT power drawn per GPU with a job alive that waits at a step boundary, W, or None where it is
+            not known: it then counts as idle.
+        overhead_w_per_gpu: IT power of the node beside its GPUs in training, W per GPU, or None where it is not known.
     """
 
     name: str
     idle_w_per_gpu: float
     points: tuple[OperatingPoint, ...]
+    held_w_per_gpu: float | None = field(default=None, metadata=LATER)
+    overhead_w_per_gpu: float | None = field(default=None, metadata=LATER)
+
+    @property
+    def hold_w_per_gpu(self) -> float:
+        """IT power per GPU of a gang on hold, W."""
+        return self.idle_w_per_gpu if self.held_w_per_gpu is None else self.held_w_per_gpu
 
 
 def concave_points(points: Sequence[OperatingPoint], idle_w_per_gpu: float) -> tuple[OperatingPoint, ...]:
@@ -68,6 +80,34 @@ def concave_points(points: Sequence[OperatingPoint], idle_w_per_gpu: float) -> t
             hull.pop()
         hull.append(here)
     return tuple(point for _, _, point in hull if point is not None)
+
+
+def left_out(points: Sequence[OperatingPoint], idle_w_per_gpu: float) -> tuple[tuple[OperatingPoint, str], ...]:
+    """Return the points that are not worth planning with, each with the reason.
+
+    Args:
+        points: Measured points, any order.
+        idle_w_per_gpu: Power when nothing runs, W.
+
+    Returns:
+        (point, reason), by rising limit: what does more at the same mean power, or as much at less.
+    """
+    kept = concave_points(points, idle_w_per_gpu)
+    edges_w = [idle_w_per_gpu, *(point.it_w_per_gpu for point in kept)]
+    speeds = [0.0, *(point.relative_throughput for point in kept)]
+    told: list[tuple[OperatingPoint, str]] = []
+    for point in sorted(set(points) - set(kept), key=lambda p: p.gpu_power_limit_w):
+        above = int(np.searchsorted(edges_w, point.it_w_per_gpu))
+        better = float(np.interp(point.it_w_per_gpu, edges_w, speeds))
+        gain = f"gives {better:.3f} of full throughput at the same mean power, against {point.relative_throughput:.3f}"
+        if above >= len(edges_w):
+            told.append((point, f"draws more than {kept[-1].gpu_power_limit_w:g} W does and is no faster"))
+        elif above <= 1:
+            told.append((point, f"pausing between spells at {kept[0].gpu_power_limit_w:g} W {gain}"))
+        else:
+            lower, upper = kept[above - 2].gpu_power_limit_w, kept[above - 1].gpu_power_limit_w
+            told.append((point, f"time shared between {lower:g} and {upper:g} W {gain}"))
+    return tuple(told)
 
 
 def at_limit(
