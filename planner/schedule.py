@@ -125,10 +125,17 @@ class CoolingFit:
 
 @dataclass(frozen=True)
 class Schedule:
-    """The decisions for all runs and blocks of a week."""
+    """The decisions for all runs and blocks of a week.
+
+    Args:
+        runs: Decisions for each run.
+        blocks: Decisions for each block.
+        bought: (offer of an energy contract, share of it that is bought); offers not named are not bought.
+    """
 
     runs: tuple[RunSchedule, ...]
     blocks: tuple[BlockSchedule, ...]
+    bought: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)

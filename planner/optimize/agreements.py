@@ -48,7 +48,8 @@ class AgreementColumns:
 def least_worth(week: Week) -> npt.NDArray[np.float64]:
     """Return the least that a kWh more of import can cost with its carbon, money per kWh, shape (T,).
 
-    Where an agreement has energy left over, a kWh more of import takes it from sale or from curtailment.
+    Where an agreement has energy left over, a kWh more of import takes it from sale or from curtailment; where a
+    contract's minimum take is not reached, it takes energy that is paid for anyway, and else energy at its price.
     """
     price, worth, rate = week.signals.price_per_kwh, energy_worth(week), week.rates().energy_per_kwh
     least = worth.copy()
@@ -58,6 +59,9 @@ def least_worth(week: Week) -> npt.NDArray[np.float64]:
             if ppa.may_curtail:
                 instead = np.maximum(instead, (1.0 - ppa.curtailed_share) * ppa.strike_per_kwh)
             least = np.minimum(least, worth - rate + instead)
+    for contract in week.contracts:
+        instead = np.full(week.grid.n_slots, 0.0 if contract.min_take_share else contract.price_per_kwh)
+        least = np.where(week.contract_kw(contract) > 0.0, np.minimum(least, worth - rate + instead), least)
     return least
 
 

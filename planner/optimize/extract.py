@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 LIMIT_STEPS_PER_W = 1000.0  # NVML takes milliwatts
 BELOW_A_STEP = 1e-4  # of a step: a solver's noise above a measured point is no reason to leave it
 NOISE_KW = 1e-6
+SHARE_DIGITS = 6
 THREE_DIGITS = 100.0
 
 
@@ -39,7 +40,8 @@ def schedule(program: Program, places: Places, x: npt.NDArray[np.float64], why: 
         _block(block, place, x, program.power_kw)
         for block, place in zip(program.week.blocks, places.blocks, strict=True)
     )
-    return Schedule(runs, blocks)
+    bought = tuple((name, round(float(x[place]), SHARE_DIGITS)) for name, place in places.bought.items())
+    return Schedule(runs, blocks, bought)
 
 
 def pool_used(gang: tuple[OptionPlaces, ...], x: npt.NDArray[np.float64]) -> OptionPlaces | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pulp
 
 from planner.optimize.agreements import agreement_terms
+from planner.optimize.contracts import contract_terms
 from planner.optimize.gangs import Gang, add_gang
 from planner.optimize.limits import block_limits
 from planner.optimize.own_supply import export_terms, generation_carbon_terms, generation_terms
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from planner.week import Week
 
 TERMS = ("energy", "demand", "carbon", "water", "wear", "lateness")
-OWN_TERMS = ("generation", "export", "stored", "ppa")
+OWN_TERMS = ("contracts", "generation", "export", "stored", "ppa")
 """Terms of what a site may have besides; a program has those that it has columns for."""
 TINY = 1e-9  # coefficients below it are noise to the solver
 
@@ -98,6 +99,9 @@ def _terms(
         terms["carbon"] += generation_carbon_terms(block.own, prices.carbon_per_t, slot_h)
         terms["export"] += export_terms(week, block.limits, block.own)
     terms["demand"] = [(v, r.charge_per_kw) for v, r in zip(site.peak_rise, week.demand_registers, strict=True)]
+    spared, paid = contract_terms(week, site.contracts)
+    terms["energy"] += spared
+    terms["contracts"] = paid
     terms["ppa"] = agreement_terms(week, site.agreements, power_kw)
     for gang in gangs:
         per_work_h = prices.lateness_per_gpu_h * gang.run.lateness_weight * gang.run.gpus / power_kw

@@ -11,6 +11,8 @@ from planner.optimize.agreements import least_worth
 from planner.optimize.own_supply import whole_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from planner.optimize.gangs import Gang, GangOption
@@ -122,7 +124,9 @@ class Places:
         blocks: Per block.
         choices: Places of all on/off and pool columns, shape (C,).
         peaks: Places of the rise of each register of demand, shape (M,); none without a demand charge.
-        side: Places of all other whole columns that a plan must settle: units of generators, directions of export.
+        side: Places of all other whole columns that a plan must settle: units of generators, directions of export,
+            offers bought whole or not.
+        bought: Offer -> place of the share of it that is bought.
     """
 
     gangs: tuple[tuple[OptionPlaces, ...], ...]
@@ -130,6 +134,7 @@ class Places:
     choices: npt.NDArray[np.int64]
     peaks: npt.NDArray[np.int64]
     side: npt.NDArray[np.int64]
+    bought: Mapping[str, int]
 
 
 def locate(program: Program, index: ColumnIndex) -> Places:
@@ -139,8 +144,20 @@ def locate(program: Program, index: ColumnIndex) -> Places:
     choices = [o.on[o.on >= 0] for gang in gangs for o in gang]
     choices.append(np.array([o.chosen for gang in gangs for o in gang if o.chosen >= 0], dtype=np.int64))
     blocks = tuple(_block(block, index, program.power_kw, paid) for block in program.blocks)
-    side = index.many([column for block in program.blocks for column in whole_columns(block.own)])
-    return Places(gangs, blocks, np.concatenate(choices), index.many(program.site.peak_rise), side)
+    side = [column for block in program.blocks for column in whole_columns(block.own)]
+    side += [c.bought for c in program.site.contracts if c.bought is not None and c.contract.all_or_none]
+    return Places(
+        gangs,
+        blocks,
+        np.concatenate(choices),
+        index.many(program.site.peak_rise),
+        index.many(side),
+        _bought(program, index),
+    )
+
+
+def _bought(program: Program, index: ColumnIndex) -> dict[str, int]:
+    return {c.contract.name: index(c.bought) for c in program.site.contracts if c.bought is not None}
 
 
 def _option(gang: Gang, option: GangOption, index: ColumnIndex) -> OptionPlaces:

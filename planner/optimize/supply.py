@@ -12,6 +12,7 @@ import numpy as np
 import pulp
 
 from planner.optimize.agreements import AgreementColumns, add_agreements
+from planner.optimize.contracts import ContractColumns, add_contracts
 from planner.optimize.curves import highest_segments
 from planner.optimize.demand import add_peaks
 from planner.optimize.limits import POWER_MARGIN, energy_worth
@@ -64,9 +65,16 @@ class BlockColumns:
 
 @dataclass(frozen=True)
 class SiteColumns:
-    """The site's columns: one rise above the demand that is owed per `Week.demand_registers`, in power units."""
+    """The site's columns, in power units.
+
+    Args:
+        peak_rise: Rise above the demand that is owed, one per `Week.demand_registers`.
+        contracts: Energy contracts, in the week's order.
+        agreements: Power purchase agreements.
+    """
 
     peak_rise: tuple[Column, ...]
+    contracts: tuple[ContractColumns, ...]
     agreements: AgreementColumns
 
 
@@ -133,9 +141,11 @@ def add_block(
 def add_site(prob: pulp.LpProblem, week: Week, blocks: Sequence[BlockColumns], power_kw: float) -> SiteColumns:
     """Add what is decided for the whole site."""
     grid = [block.grid for block in blocks]
+    contracts = add_contracts(prob, week, grid, power_kw)
     return SiteColumns(
         peak_rise=add_peaks(prob, week, grid, power_kw),
-        agreements=add_agreements(prob, week, grid, (), power_kw),
+        contracts=contracts,
+        agreements=add_agreements(prob, week, grid, [columns.take for columns in contracts], power_kw),
     )
 
 
