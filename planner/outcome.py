@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from planner.accounts import CarbonAccounts
     from planner.evaluate import Evaluation, Violation
     from planner.ledger.account import RunAccount
     from planner.week import Provenance, Week
@@ -77,6 +78,7 @@ class Outcome:
         accounts: The plan beside what telemetry reports of it, one entry per run; empty before there is any.
         accounted_until: First instant that the accounts do not cover, UTC, or None without accounts.
         hindsight: The calendar on the series as they were, or None where nobody asked.
+        carbon: The calendar's carbon accounts, or None where the week names nothing to keep them by.
     """
 
     week: Week
@@ -87,6 +89,7 @@ class Outcome:
     accounts: tuple[RunAccount, ...] = ()
     accounted_until: datetime | None = None
     hindsight: Hindsight | None = None
+    carbon: CarbonAccounts | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.accounts import carbon_accounts
 from planner.baseline import counterfactuals
 from planner.evaluate import carbon_per_it_kwh, evaluate
 from planner.export.csv_files import slots_csv, windows_csv
@@ -24,6 +25,7 @@ from planner.publish import publish, to_calendar
 from planner.summary import summary
 
 if TYPE_CHECKING:
+    from planner.accounts import CarbonAccounts
     from planner.schedule import Plan
     from planner.week import Week
     from trainer_hooks.contract import Calendar, RunCalendar
@@ -69,7 +71,8 @@ def judged(week: Week, calendar: Calendar, runs: Sequence[RunCalendar]) -> Outco
         runs: The windows of every run.
     """
     found = evaluate(calendar, runs, week)
-    return Outcome(week, calendar, runs, found, counterfactuals(week, found))
+    carbon = carbon_accounts(week, calendar, runs, found)
+    return Outcome(week, calendar, runs, found, counterfactuals(week, found), carbon=carbon)
 
 
 def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]:
@@ -107,7 +110,7 @@ def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]
         paths["summary"]: _json_bytes(told),
     }
     with staged_files(contents), Ledger(paths["ledger"]) as ledger:
-        _record(ledger, outcome)
+        _record(ledger, outcome, outcome.carbon)
         # The pointer to the calendar in force is swapped when nothing but renames is left to fail; a calendar that
         # breaks a promise is there to be looked at, and no hook follows it.
         publish(folder / CALENDARS, calendar, outcome.runs, in_force=outcome.evaluation.clean)
@@ -117,6 +120,23 @@ def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]
 def _json_bytes(value: dict[str, Any]) -> bytes:
     """Return JSON in UTF-8; bytes of a path that are no text become escapes, as JSON has them."""
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False).encode(errors="backslashreplace") + b"\n"
+
+
+def with_entered_carbon(outcome: Outcome, ledger_file: Path) -> Outcome:
+    """Return the outcome with its carbon accounts as the ledger has them, where it has any.
+
+    Args:
+        outcome: The week, its calendar and the judge's figures.
+        ledger_file: The ledger.
+
+    Raises:
+        ConfigError: Ledger or calendar is not what it was when the accounts were entered.
+    """
+    if not ledger_file.is_file():
+        return outcome
+    with Ledger(ledger_file) as ledger:
+        entered = ledger.carbon(outcome.calendar, outcome.runs)
+    return outcome if entered is None else replace(outcome, carbon=entered)
 
 
 def with_telemetry(outcome: Outcome, ledger_file: Path, telemetry: Path) -> tuple[Outcome, Intake]:
@@ -144,7 +164,7 @@ def with_telemetry(outcome: Outcome, ledger_file: Path, telemetry: Path) -> tupl
         return replace(outcome, accounts=ledger.accounts(calendar.calendar_id, until), accounted_until=until), intake
 
 
-def _record(ledger: Ledger, outcome: Outcome) -> None:
+def _record(ledger: Ledger, outcome: Outcome, carbon: CarbonAccounts | None = None) -> None:
     week = outcome.week
     kg_per_it_kwh = carbon_per_it_kwh(week, week.signals, outcome.evaluation.blocks)
-    ledger.record_plan(outcome.calendar, outcome.runs, kg_per_it_kwh.tolist())
+    ledger.record_plan(outcome.calendar, outcome.runs, kg_per_it_kwh.tolist(), carbon)

@@ -212,7 +212,7 @@ def carbon_accounts(
         slot_minutes=week.grid.slot_minutes,
         account=account,
         water_l=np.sum([b.water_l for b in blocks], axis=0),
-        stored_kwh=evaluation.battery_change_kwh,
+        stored_kwh=float(evaluation.battery_change_kwh),
         hours_of_gpus=sum(float(pool.gpus_in_service(week.grid).sum()) for pool in week.pools) * slot_h,
         server=accounting.server,
         sources=told_sources(accounting, average),

@@ -86,6 +86,41 @@ class CarbonTable(Table):
     basis: Literal["direct", "lifecycle"] = Field(default="direct", description="basis of the carbon intensity")
 
 
+class ServerTable(Table):
+    """What making a server emits, with its range, and how long it serves."""
+
+    gpus: Annotated[int, Field(ge=1, le=1000)] = Field(description="GPUs in it")
+    low_kg: Annotated[float, Field(gt=0, le=1e6)] = Field(description="emissions of making it, cradle to gate, kg")
+    mid_kg: Annotated[float, Field(gt=0, le=1e6)] = Field(description="the same, middle case, kg")
+    high_kg: Annotated[float, Field(gt=0, le=1e6)] = Field(description="the same, high case, kg")
+    low_life_h: Annotated[float, Field(gt=0, le=1e6)] = Field(description="service life of low case: the longest, h")
+    mid_life_h: Annotated[float, Field(gt=0, le=1e6)] = Field(description="service life of the middle case, h")
+    high_life_h: Annotated[float, Field(gt=0, le=1e6)] = Field(description="service life of high case: the shortest, h")
+    source: Name = Field(description="where the figures come from")
+    version: Name = Field(default="1", description="version of these figures; raise it with every change")
+
+
+class AccountsTable(Table):
+    """What the carbon accounts are kept by; nothing here changes a plan."""
+
+    factor_set: str | None = Field(
+        default=None, description="factor set of the basis of [carbon]; that of IPCC 2014 where left out"
+    )
+    residual_gco2_per_kwh: Annotated[float, Field(ge=0, le=1500)] | None = Field(
+        default=None, description="intensity of the residual mix, g/kWh; the average stands in where left out"
+    )
+    marginal_gco2_per_kwh: Annotated[float, Field(ge=0, le=1500)] | None = Field(
+        default=None, description="marginal intensity, g/kWh; reported beside the account, no part of it"
+    )
+    grid_cfe_share: Share | None = Field(
+        default=None, description="share of grid energy free of carbon; none is credited where left out"
+    )
+    hours: str | None = Field(
+        default=None, description="CSV file beside this one with start_utc and any of the three above per hour"
+    )
+    server: ServerTable | None = Field(default=None, description="server of your own; hgx-8gpu where left out")
+
+
 class PricesTable(Table):
     """What is paid for things that have no tariff."""
 
@@ -298,6 +333,7 @@ class SiteFile(Table):
     horizon: HorizonTable = Field(default=HorizonTable(), description="which week, how finely")
     plan: PlanTable = Field(default=PlanTable(), description="how hard the planner tries")
     carbon: CarbonTable = Field(default=CarbonTable(), description="which carbon is counted")
+    accounts: AccountsTable = Field(default=AccountsTable(), description="what the carbon accounts are kept by")
     prices: PricesTable = Field(description="prices of carbon, lateness and water")
     tariff: TariffTable = Field(default=TariffTable(), description="the contract for grid energy")
     sources: SourcesTable = Field(default=SourcesTable(), description="where the series come from")

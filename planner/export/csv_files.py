@@ -5,12 +5,11 @@ Headers carry their units and stay as they are; times stand in UTC and in site t
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from planner.export.spreadsheet import csv_bytes, text_cell
 from planner.timegrid import iso, zone
 
 if TYPE_CHECKING:
@@ -54,9 +53,6 @@ SLOT_COLUMNS = (
     "supply_setpoint_c",
     "notes",
 )
-
-# A spreadsheet takes a cell that starts so for a formula; the apostrophe makes it text, and guards itself.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 
 Cell = str | float | int | None
 
@@ -132,19 +128,14 @@ def slots_csv(calendar: Calendar) -> bytes:
 
 
 def _table(columns: tuple[str, ...], rows: Iterable[tuple[Cell, ...]]) -> bytes:
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\r\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([_cell(value) for value in row])
-    return stream.getvalue().encode()
+    return csv_bytes(columns, ([_cell(value) for value in row] for row in rows))
 
 
 def _cell(value: Cell) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA_STARTS) else value
+        return text_cell(value)
     if isinstance(value, int):
         return str(value)
     # Repr of a rounded float: the shortest text that reads back the same, without noise in the last digits.

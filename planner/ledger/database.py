@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -17,6 +19,9 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from planner.errors import ConfigError, ExportError
 from planner.ledger.account import RunAccount, account
+from planner.ledger.carbon import enter_carbon, read_carbon
+from planner.ledger.carbon_tables import VIEWS
+from planner.ledger.rows import enter_rows
 from planner.ledger.tables import IssuedPlan, PlannedWindow, SlotCarbon, Table, Telemetry
 from trainer_hooks.errors import CalendarError
 from trainer_hooks.telemetry import Record, read_records
@@ -24,6 +29,7 @@ from trainer_hooks.telemetry import Record, read_records
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from planner.accounts import CarbonAccounts
     from trainer_hooks.contract import Calendar, RunCalendar
 
 _Row = TypeVar("_Row", PlannedWindow, Telemetry)
@@ -70,6 +76,8 @@ class Ledger:
                     connection.execute(CreateTable(table, if_not_exists=True))
                     for index in sorted(table.indexes, key=lambda found: str(found.name)):
                         connection.execute(CreateIndex(index, if_not_exists=True))
+                for view in VIEWS:
+                    connection.exec_driver_sql(view)
         except DatabaseError as error:
             self._engine.dispose()
             if path.is_file() and path.stat().st_size and "not a database" in str(error):
@@ -104,59 +112,38 @@ class Ledger:
                 fix="free space, or let the other program that writes it finish",
             ) from error
 
-    def record_plan(self, calendar: Calendar, runs: Sequence[RunCalendar], kg_per_it_kwh: Sequence[float]) -> bool:
-        """Enter a published plan.
+    def record_plan(
+        self,
+        calendar: Calendar,
+        runs: Sequence[RunCalendar],
+        kg_per_it_kwh: Sequence[float],
+        carbon: CarbonAccounts | None = None,
+    ) -> bool:
+        """Enter a published plan with its carbon accounts, whole or not at all.
 
         Args:
             calendar: The header.
             runs: The windows of every run.
             kg_per_it_kwh: Site carbon per kWh of IT energy in each slot, kg CO2e/kWh, length n_slots.
+            carbon: Its carbon accounts, or None where none are kept.
 
         Returns:
-            Whether the plan was new; one that is there already is left as it is.
+            Whether the plan was new; one that is there already is left as it is, and so are its accounts.
 
         Raises:
+            ConfigError: Other carbon accounts of the same plan stand there.
             ExportError: The disk refused; nothing of the plan was entered.
         """
-        slot = timedelta(minutes=calendar.slot_minutes)
-        name = calendar.calendar_id
         with self._transaction() as session:
-            # Written before anything is read, so that of two processes one waits for the other.
-            header = insert(IssuedPlan).values(
-                calendar_id=name,
-                site=calendar.site,
-                issued_at=calendar.issued_at,
-                valid_from=calendar.valid_from,
-                valid_until=calendar.valid_until,
-                status=calendar.status,
-                certified_gap=calendar.certified_gap,
-            )
-            if session.execute(header.on_conflict_do_nothing().returning(IssuedPlan.calendar_id)).first() is None:
-                return False
-            session.add_all(
-                PlannedWindow(
-                    calendar_id=name,
-                    run=run.run,
-                    start=window.start,
-                    end=window.end,
-                    state=window.state,
-                    tokens=window.tokens,
-                    energy_kwh=window.energy_kwh,
-                    carbon_kg=window.kgco2e,
-                )
-                for run in runs
-                for window in run.windows
-            )
-            session.add_all(
-                SlotCarbon(
-                    calendar_id=name,
-                    start=calendar.valid_from + i * slot,
-                    end=calendar.valid_from + (i + 1) * slot,
-                    kg_per_it_kwh=float(rate),
-                )
-                for i, rate in enumerate(kg_per_it_kwh)
-            )
-        return True
+            new = _enter_plan(session, calendar, runs, kg_per_it_kwh)
+            if carbon is not None:
+                enter_carbon(session, carbon)
+        return new
+
+    def carbon(self, calendar: Calendar, runs: Sequence[RunCalendar]) -> CarbonAccounts | None:
+        """Return the carbon accounts of a plan as entered; see `planner.ledger.carbon.read_carbon`."""
+        with Session(self._engine) as session:
+            return read_carbon(session, calendar, runs)
 
     def ingest(self, path: Path) -> Intake:
         """Take in a telemetry file, or every `*.jsonl` file of a folder; a record counts once however often it comes.
@@ -234,6 +221,40 @@ def _prepare(connection: Any, _record: object) -> None:
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.execute("PRAGMA busy_timeout = 10000")
     cursor.close()
+
+
+def _enter_plan(
+    session: Session, calendar: Calendar, runs: Sequence[RunCalendar], kg_per_it_kwh: Sequence[float]
+) -> bool:
+    # Written before anything is read, so that of two processes one waits for the other.
+    header = insert(IssuedPlan).values(
+        calendar_id=calendar.calendar_id,
+        site=calendar.site,
+        issued_at=calendar.issued_at,
+        valid_from=calendar.valid_from,
+        valid_until=calendar.valid_until,
+        status=calendar.status,
+        certified_gap=calendar.certified_gap,
+    )
+    if session.execute(header.on_conflict_do_nothing().returning(IssuedPlan.calendar_id)).first() is None:
+        return False
+    name, slot = calendar.calendar_id, timedelta(minutes=calendar.slot_minutes)
+    text = cache(_text)  # most windows begin and end on the same few hundred slot edges
+    windows = (
+        (name, run.run, text(w.start), text(w.end), w.state, w.tokens, w.energy_kwh, w.kgco2e)
+        for run in runs
+        for w in run.windows
+    )
+    enter_rows(session, PlannedWindow, windows)
+    edges = [text(calendar.valid_from + i * slot) for i in range(len(kg_per_it_kwh) + 1)]
+    slots = ((name, *span, float(rate)) for span, rate in zip(pairwise(edges), kg_per_it_kwh, strict=True))
+    enter_rows(session, SlotCarbon, slots)
+    return True
+
+
+def _text(time: datetime) -> str:
+    """Return an instant as `planner.ledger.tables.UtcTime` has SQLite keep it."""
+    return time.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 def _by_run(rows: Iterable[_Row]) -> dict[str, list[_Row]]:

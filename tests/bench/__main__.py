@@ -11,6 +11,7 @@ BENCHES = {
     "hooks": "Governor.step() off a window boundary, and reading one run among ten thousand",
     "transient": "seconds from a failure to a case temperature, beside the reference case, and what they cost",
     "calibration": "hidden settings of made-up telemetry recovered; Summit's and Frontier's public points (--seeds N)",
+    "accounts": "ledger and carbon accounts of a year of 200 runs at 15 minutes: seconds, and what the sums differ by",
     "weeks": "52 weeks of 2024 in GB and DE-LU: carbon and cost saved (needs the real traces; --jobs N)",
     "thermal_week": "a hot week planned with a constant PUE and with the plant's curves, judged on the full physics",
     "thermal": "hull gaps and derating of a 20 MW plant beside the reference, and the time they take",

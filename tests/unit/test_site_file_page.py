@@ -27,6 +27,8 @@ HEADERS = {
     model.HorizonTable: "[horizon]",
     model.PlanTable: "[plan]",
     model.CarbonTable: "[carbon]",
+    model.AccountsTable: "[accounts]",
+    model.ServerTable: "[accounts.server]",
     model.PricesTable: "[prices]",
     model.TariffTable: "[tariff]",
     model.ProviderTable: "[sources.carbon], [sources.price], [sources.weather]",
