@@ -10,10 +10,10 @@ that finishes then. A run whose lowest limit is still too fast ends sooner. Wher
 side, the spans of all runs are shortened by the same share until they do; where even a tenth of the spans is too long,
 steady is asap.
 
-In both, the battery rests (where the horizon must end with more than it starts, the difference is charged in proportion
-to the power that idle GPUs leave), solar power is used as far as the load takes it, and the coarser on-off grid does
-not bind. A gang takes whole slots of GPUs and
-power, also the one in which it ends.
+In both, the battery rests (what it loses by itself is charged again, and where the horizon must end with more than it
+starts, the difference is charged in proportion to the power that idle GPUs leave), solar and wind power are used as far
+as the load takes them, generators run only as needed (`planner.baseline_supply`), and the coarser on-off grid does not
+bind. A gang takes whole slots of GPUs and power, also the one in which it ends.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.baseline_supply import resting_supply
 from planner.evaluate import evaluate
 from planner.outcome import Counterfactual, Savings
-from planner.placing import Ground, Placement, resting_charge_kw, room_kw
+from planner.placing import Ground, Placement, room_kw
 from planner.publish import to_calendar
-from planner.schedule import BlockSchedule, RunSchedule, Schedule
+from planner.schedule import RunSchedule, Schedule
 from planner.slots import spells
 from planner.spell import Spell, spell
 
@@ -279,10 +280,7 @@ def _result(week: Week, tokens: Mapping[str, float], placed: Mapping[str, Placem
         inside = timedelta(seconds=round(found.end * 60.0 * grid.slot_minutes, 6))
         ends = grid.start + inside if found.end % 1.0 else None
         runs.append(RunSchedule(run.name, found.option.pool, found.limit_w, ends, why))
-    still = np.zeros(grid.n_slots)
-    blocks = tuple(
-        BlockSchedule(block.name, week.solar_kw(block), resting_charge_kw(week, block), still) for block in week.blocks
-    )
+    blocks = resting_supply(week, runs)
     missing = {}
     for run in week.runs:
         asked = tokens.get(run.name, 0.0)

@@ -1,4 +1,4 @@
-"""A block's power balance with the exact load: what is imported, and what of solar and battery is really used."""
+"""A block's power balance with the exact load: what is imported, and what of each source is really used."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.final_state import met_final
+from power.battery import EQUAL, states_kwh
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.schedule import BlockSchedule
+    from planner.week import Block
     from power.battery import Battery
 
 _NOISE_KW = 1e-6  # a solver's zero; also the last decimal that files carry
@@ -18,7 +22,9 @@ _NOISE_KW = 1e-6  # a solver's zero; also the last decimal that files carry
 
 @dataclass(frozen=True)
 class BlockFlows:
-    """Slot means of one block, shape (T,): IT + cooling + charge = import + solar + discharge.
+    """Slot means of one block, shape (T,).
+
+    IT + cooling + charge + export = import + solar + wind + generators + discharge.
 
     Args:
         it_kw: IT power, kW.
@@ -28,6 +34,10 @@ class BlockFlows:
         charge_kw: Battery charging, AC kW.
         discharge_kw: Battery discharging, AC kW.
         battery_kwh: Stored energy at the slot's end, kWh.
+        wind_kw: Wind power used, kW.
+        export_kw: Export, kW; never in a slot with import.
+        groups_kw: Power of each group of generators, kW.
+        groups_on: Units that run of each group.
     """
 
     it_kw: npt.NDArray[np.float64]
@@ -37,46 +47,107 @@ class BlockFlows:
     charge_kw: npt.NDArray[np.float64]
     discharge_kw: npt.NDArray[np.float64]
     battery_kwh: npt.NDArray[np.float64]
+    wind_kw: npt.NDArray[np.float64]
+    export_kw: npt.NDArray[np.float64]
+    groups_kw: tuple[npt.NDArray[np.float64], ...]
+    groups_on: tuple[npt.NDArray[np.int64], ...]
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What sun and wind could give per slot, kW, shape (T,)."""
+
+    solar_kw: npt.NDArray[np.float64]
+    wind_kw: npt.NDArray[np.float64]
 
 
 def dispatch(
     it_kw: npt.NDArray[np.float64],
     cooling_kw: npt.NDArray[np.float64],
     decided: BlockSchedule,
-    offer_kw: npt.NDArray[np.float64],
-    battery: Battery | None,
+    offers: Offers,
+    block: Block,
     slot_h: float,
 ) -> BlockFlows:
-    """Return the flows that serve the exact load with the decisions for solar and battery.
+    """Return the flows that serve the exact load with the decisions for what stands behind the meter.
 
-    Solar is used up to what is on offer, then up to the load; a discharge above the load is cut to it, and a charge
-    that the store then has no room for is cut to the room.
+    A discharge above load and export, less what running units must give, is cut to that, and a charge that the store
+    then has no room for is cut to the room. Where solar, wind and generators then give more than is taken, generators
+    give less, down to the lowest power of the units that run, then wind, then solar; what units must give beyond that
+    is exported as far as the block may.
 
     Args:
         it_kw: IT power per slot, kW, shape (T,).
         cooling_kw: Exact cooling power per slot, kW, shape (T,).
-        decided: The decisions for solar and battery.
-        offer_kw: Solar power on offer per slot, kW, shape (T,).
-        battery: The block's battery, or None.
+        decided: The decisions.
+        offers: What sun and wind could give.
+        block: The block.
         slot_h: Length of a slot, h.
     """
     it_kw, cooling_kw = np.round(it_kw, 6), np.round(cooling_kw, 6)
-    load_kw = it_kw + cooling_kw
-    charge_kw, discharge_kw = _clean(decided.charge_kw), np.minimum(_clean(decided.discharge_kw), load_kw)
+    load_kw, battery = it_kw + cooling_kw, block.battery
+    export_kw = np.zeros_like(it_kw) if decided.export_kw is None else _clean(decided.export_kw)
+    charge_kw = _clean(decided.charge_kw)
+    must_kw = np.zeros_like(it_kw)
+    for g, group in zip(decided.generators, block.generators, strict=True):
+        must_kw += g.units_on * group.min_kw
+    discharge_kw = np.minimum(_clean(decided.discharge_kw), np.maximum(load_kw + export_kw - must_kw, 0.0))
+    solar_kw = np.minimum(_clean(decided.solar_used_kw), _down(offers.solar_kw))
+    wind_kw = np.zeros_like(it_kw)
+    if decided.wind_used_kw is not None:
+        wind_kw = np.minimum(_clean(decided.wind_used_kw), _down(offers.wind_kw))
     battery_kwh = np.zeros_like(it_kw)
     if battery is not None:
         charge_kw, battery_kwh = _stored(battery, charge_kw, discharge_kw, slot_h)
-    solar_kw = np.minimum(_clean(decided.solar_used_kw), np.floor(offer_kw / _NOISE_KW) * _NOISE_KW)
-    solar_kw = np.round(np.clip(solar_kw, 0.0, np.maximum(0.0, load_kw + charge_kw - discharge_kw)), 6)
+        if battery.final_rule == EQUAL:
+            others_kw = load_kw + charge_kw + export_kw - discharge_kw
+            charge_kw, discharge_kw = met_final(battery, charge_kw, discharge_kw, others_kw, slot_h)
+            battery_kwh = np.round(states_kwh(battery, charge_kw, discharge_kw, slot_h), 6)
+    groups_kw = [
+        _clean(np.clip(g.power_kw, g.units_on * group.min_kw, g.units_on * group.unit_kw))
+        for g, group in zip(decided.generators, block.generators, strict=True)
+    ]
+    taken_kw = load_kw + charge_kw + export_kw - discharge_kw
+    spare_kw = np.round(solar_kw + wind_kw + sum(groups_kw, np.zeros_like(it_kw)) - taken_kw, 6)
+    for i, (g, group) in enumerate(zip(decided.generators, block.generators, strict=True)):
+        less_kw = np.clip(spare_kw, 0.0, np.maximum(groups_kw[i] - g.units_on * group.min_kw, 0.0))
+        groups_kw[i], spare_kw = np.round(groups_kw[i] - less_kw, 6), spare_kw - less_kw
+    wind_kw, spare_kw = _less(wind_kw, spare_kw)
+    solar_kw, spare_kw = _less(solar_kw, spare_kw)
+    if block.export is not None:
+        most_kw = block.export.limit_kw
+        export_kw = np.asarray(
+            np.round(np.minimum(export_kw + np.maximum(spare_kw, 0.0), most_kw), 6), dtype=np.float64
+        )
+    made_kw = solar_kw + wind_kw + sum(groups_kw, np.zeros_like(it_kw))
+    import_kw = np.round(load_kw + charge_kw + export_kw - discharge_kw - made_kw, 6)
+    both_kw = np.clip(np.minimum(import_kw, export_kw), 0.0, None)
     return BlockFlows(
         it_kw=it_kw,
         cooling_kw=cooling_kw,
-        import_kw=np.round(load_kw + charge_kw - solar_kw - discharge_kw, 6),
+        import_kw=np.round(import_kw - both_kw, 6),
         solar_kw=solar_kw,
         charge_kw=charge_kw,
         discharge_kw=discharge_kw,
         battery_kwh=battery_kwh,
+        wind_kw=wind_kw,
+        export_kw=np.round(export_kw - both_kw, 6),
+        groups_kw=tuple(groups_kw),
+        groups_on=tuple(g.units_on for g in decided.generators),
     )
+
+
+def _less(
+    power_kw: npt.NDArray[np.float64], spare_kw: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return a source without what is spare, and what is spare still."""
+    less_kw = np.clip(spare_kw, 0.0, power_kw)
+    return np.round(power_kw - less_kw, 6), spare_kw - less_kw
+
+
+def _down(offer_kw: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return an offer rounded down to the last decimal that files carry."""
+    return np.asarray(np.floor(offer_kw / _NOISE_KW) * _NOISE_KW, dtype=np.float64)
 
 
 def _clean(power_kw: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -88,7 +159,9 @@ def _stored(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     fitted_kw, states_kwh = charge_kw.copy(), np.zeros_like(charge_kw)
     kwh, most_kwh = battery.initial_share * battery.energy_kwh, battery.max_share * battery.energy_kwh
+    kept = battery.kept_share(slot_h)
     for t, (into_kw, out_kw) in enumerate(zip(charge_kw.tolist(), discharge_kw.tolist(), strict=True)):
+        kwh *= kept
         taken_kwh = out_kw * slot_h / battery.discharge_efficiency
         room_kw = (most_kwh + taken_kwh - kwh) / (battery.charge_efficiency * slot_h)
         fits_kw = into_kw if into_kw <= room_kw + _NOISE_KW else round(max(0.0, room_kw), 6)

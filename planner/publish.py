@@ -4,8 +4,9 @@ The program plans with straight lines; here every figure is made from the physic
 operating points, cooling from the plant. Where the exact cooling needs less than the program assumed, the import
 shrinks; where it would become negative, less solar is used, and after that less is discharged.
 
-A slot's site carbon (import times intensity, summed over blocks) is allotted to runs by their share of the site's IT
-energy in that slot, so that cooling is shared likewise. The share of GPUs without a job stays with the site.
+A slot's site carbon (import times intensity and what generators emit, summed over blocks) is allotted to runs by their
+share of the site's IT energy in that slot, so that cooling is shared likewise. The share of GPUs without a job stays
+with the site.
 """
 
 from __future__ import annotations
@@ -18,13 +19,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.agreements import ppa_plans
 from planner.calendar_id import content_id
-from planner.dispatch import BlockFlows, dispatch
+from planner.dispatch import BlockFlows, Offers, dispatch
 from planner.errors import ExportError
 from planner.slots import RunSlots, block_it_kw, run_slots, slot_parts
+from planner.takes import best_takes, bought_shares, offer_sentences
 from power.carbon import carbon_kg
+from power.generation import generation_kg
 from thermal.plant import cooling, setpoint_c
-from trainer_hooks.calendar import BlockPlan, Calendar, CalendarError, RunCalendar, Window, write_calendar
+from trainer_hooks.calendar import (
+    BlockPlan,
+    Calendar,
+    CalendarError,
+    ContractPlan,
+    GeneratorPlan,
+    RunCalendar,
+    Window,
+    write_calendar,
+)
 from trainer_hooks.calendar import Shortfall as PublishedShortfall
 
 if TYPE_CHECKING:
@@ -70,8 +83,13 @@ def to_calendar(
     slots = [run_slots(week, decided[run.name]) for run in week.runs]
     flows = _flows(week, schedule, slots)
     site_kg = sum((carbon_kg(week.signals.ci_gco2_per_kwh, f.import_kw, grid.slot_h) for f in flows), np.zeros(1))
+    for block, f in zip(week.blocks, flows, strict=True):
+        for group, kw in zip(block.generators, f.groups_kw, strict=True):
+            site_kg = site_kg + generation_kg(group, kw, grid.slot_h)
     site_kwh = sum((f.it_kw for f in flows), np.zeros(1)) * grid.slot_h
     kg_per_kwh = np.divide(site_kg, site_kwh, out=np.zeros(grid.n_slots), where=site_kwh > 0.0)
+    contracts = _contract_plans(week, schedule, flows)
+    taken_kw = np.sum([plan.take_kw for plan in contracts], axis=0)
     header = Calendar(
         calendar_id=_UNNAMED,
         issued_at=week.issued_at,
@@ -92,6 +110,8 @@ def to_calendar(
         ),
         blocks=tuple(_block_plan(block, f, week) for block, f in zip(week.blocks, flows, strict=True)),
         notes=(*week.labels, *notes),
+        contracts=contracts,
+        ppas=ppa_plans(week, np.sum([f.import_kw for f in flows], axis=0), taken_kw),
     )
     runs = [
         RunCalendar(
@@ -155,8 +175,8 @@ def _flows(week: Week, schedule: Schedule, runs: list[RunSlots]) -> list[BlockFl
                 parts.mean(it_kw),
                 parts.mean(np.where(powered, cooling_kw, 0.0)),
                 decided[block.name],
-                week.solar_kw(block),
-                block.battery,
+                Offers(week.solar_kw(block), week.wind_kw(block)),
+                block,
                 week.grid.slot_h,
             )
         )
@@ -175,12 +195,32 @@ def _block_plan(block: Block, flows: BlockFlows, week: Week) -> BlockPlan:
         discharge_kw=_series(flows.discharge_kw),
         battery_kwh=_series(flows.battery_kwh),
         supply_setpoint_c=_series(_requested_c(week, block)),
+        wind_kw=() if block.wind is None else _series(flows.wind_kw),
+        export_kw=() if block.export is None else _series(flows.export_kw),
+        generators=tuple(
+            GeneratorPlan(group.name, tuple(int(units) for units in on), _series(kw))
+            for group, on, kw in zip(block.generators, flows.groups_on, flows.groups_kw, strict=True)
+        ),
     )
 
 
 def _requested_c(week: Week, block: Block) -> npt.NDArray[np.float64]:
     """Return the supply temperature to request per slot, to the last decimal that files carry, deg C, shape (T,)."""
     return np.round(setpoint_c(block.plant, week.signals.dry_bulb_c, week.signals.wet_bulb_c), 6)
+
+
+def _contract_plans(week: Week, schedule: Schedule, flows: Sequence[BlockFlows]) -> tuple[ContractPlan, ...]:
+    """Return what is taken of the energy contracts for the exact import, and why offers are bought or not."""
+    if not week.contracts:
+        return ()
+    import_kw = np.sum([f.import_kw for f in flows], axis=0)
+    bought = bought_shares(week, dict(schedule.bought))
+    why = offer_sentences(week, import_kw, bought)
+    takes = best_takes(week, import_kw, bought)
+    return tuple(
+        ContractPlan(contract.name, bought[contract.name], _series(take_kw), why.get(contract.name, ""))
+        for contract, take_kw in zip(week.contracts, takes.take_kw, strict=True)
+    )
 
 
 def _series(values: npt.NDArray[np.float64]) -> tuple[float, ...]:

@@ -97,6 +97,11 @@ def generation_cost(
     return fuel + int(unit_starts(generator, units_on).sum()) * generator.start_cost
 
 
+def generation_kg(generator: Generator, power_kw: npt.NDArray[np.float64], slot_h: float) -> npt.NDArray[np.float64]:
+    """Return the carbon of a group per slot, kgCO2e, shape (T,), from its power in kW, shape (T,)."""
+    return np.asarray(generator.factor_gco2_per_kwh * power_kw * slot_h / 1000.0, dtype=np.float64)
+
+
 def fuel_cost_per_kwh(fuel_price_per_kwh: float, generating_efficiency: float) -> float:
     """Return the fuel cost of a kWh generated.
 

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.evaluate.finding import figure
+from planner.evaluate.own_supply import generation_money
 from planner.evaluate.record import CostTerms, Violation
 from planner.timegrid import iso
+from power.battery import FREE
 from power.carbon import carbon_kg
-from power.tariff import demand_cost, energy_cost
+from power.export import export_price_per_kwh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
+    from planner.evaluate.bill import Bill
     from planner.evaluate.record import BlockResult
-    from planner.evaluate.replay import Pieces
+    from planner.evaluate.replay import BlockReplay, Pieces
     from planner.evaluate.trace import RunTrace
     from planner.week import Signals, Week
 
@@ -32,7 +35,7 @@ def carbon_per_it_kwh(week: Week, signals: Signals, blocks: Sequence[BlockResult
     slot_h = week.grid.slot_h
     kg, it_kwh = np.zeros(week.grid.n_slots), np.zeros(week.grid.n_slots)
     for block in blocks:
-        kg += carbon_kg(signals.ci_gco2_per_kwh, block.import_kw, slot_h)
+        kg += carbon_kg(signals.ci_gco2_per_kwh, block.import_kw, slot_h) + block.generation_kg
         it_kwh += block.it_kw * slot_h
     return np.divide(kg, it_kwh, out=np.zeros_like(kg), where=it_kwh > 0.0)
 
@@ -84,9 +87,11 @@ def lateness_cost(week: Week, seen: RunTrace) -> float:
     return total * week.prices.lateness_per_gpu_h * run.lateness_weight
 
 
-def cost_terms(week: Week, signals: Signals, blocks: Sequence[BlockResult], traces: Sequence[RunTrace]) -> CostTerms:
-    """Return the horizon's money by what it is for."""
-    slot_h = week.grid.slot_h
+def cost_terms(
+    week: Week, signals: Signals, seen: Sequence[BlockReplay], traces: Sequence[RunTrace], bill: Bill, ppa: float
+) -> CostTerms:
+    """Return the horizon's money by what it is for; `ppa` is what agreements come to."""
+    slot_h, blocks = week.grid.slot_h, [replay.result for replay in seen]
     site_kw = np.sum([b.import_kw for b in blocks], axis=0)
     wear = sum(
         float(result.discharge_kw.sum()) * slot_h * block.battery.wear_cost_per_kwh
@@ -94,11 +99,25 @@ def cost_terms(week: Week, signals: Signals, blocks: Sequence[BlockResult], trac
         if block.battery is not None
     )
     site_kg = float(carbon_kg(signals.ci_gco2_per_kwh, site_kw, slot_h).sum())
+    site_kg += sum(float(b.generation_kg.sum()) for b in blocks)
     return CostTerms(
-        energy=energy_cost(week.rates(signals).total_per_kwh, site_kw, slot_h),
-        demand=demand_cost(week.demand_registers, site_kw),
+        energy=bill.energy,
+        demand=bill.demand,
         water=sum(float(b.water_l.sum()) for b in blocks) / 1000.0 * week.prices.water_per_m3,
         wear=wear,
         carbon=site_kg / 1000.0 * week.prices.carbon_per_t,
         lateness=sum(lateness_cost(week, t) for t in traces),
+        contracts=bill.contracted,
+        generation=sum(generation_money(week, b, replay.own) for b, replay in zip(week.blocks, seen, strict=True)),
+        export=sum(
+            -float(export_price_per_kwh(b.export, signals.price_per_kwh) @ result.export_kw) * slot_h
+            for b, result in zip(week.blocks, blocks, strict=True)
+            if b.export is not None
+        ),
+        ppa=ppa,
+        stored=sum(
+            -float(result.battery_kwh[-1]) * b.battery.final_worth_per_kwh
+            for b, result in zip(week.blocks, blocks, strict=True)
+            if b.battery is not None and b.battery.final_rule == FREE
+        ),
     )

@@ -108,13 +108,17 @@ class BlockResult:
         facility_kw: IT and cooling power.
         import_kw: Grid import.
         solar_kw: Solar power used.
-        curtailed_kw: Solar power on offer and not used.
+        curtailed_kw: Solar and wind power on offer and not used.
         charge_kw: Battery charging, AC.
         discharge_kw: Battery discharging, AC.
         battery_kwh: Stored energy.
         capacity_kw: Facility power and import allowed.
         w_max_kw: IT power that the cooling allows, with its worst unit out where the site asks for that.
         water_l: Water used in the slot, L.
+        wind_kw: Wind power used.
+        generation_kw: Power of generators.
+        generation_kg: Their carbon in the slot, kgCO2e.
+        export_kw: Export to the grid.
     """
 
     block: str
@@ -130,6 +134,33 @@ class BlockResult:
     capacity_kw: npt.NDArray[np.float64]
     w_max_kw: npt.NDArray[np.float64]
     water_l: npt.NDArray[np.float64]
+    wind_kw: npt.NDArray[np.float64]
+    generation_kw: npt.NDArray[np.float64]
+    generation_kg: npt.NDArray[np.float64]
+    export_kw: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ContractResult:
+    """What one energy contract comes to.
+
+    Args:
+        contract: Name of the contract.
+        bought: Share of it that is bought.
+        volume_kwh: Energy that it delivers, by that share.
+        take_kwh: Energy taken of it.
+        paid_kwh: Energy paid for: what is taken, or the minimum take where that is more.
+        cost: Money paid for it.
+        why: For people: why an offer is bought or not; "" for contracts in force.
+    """
+
+    contract: str
+    bought: float
+    volume_kwh: float
+    take_kwh: float
+    paid_kwh: float
+    cost: float
+    why: str
 
 
 @dataclass(frozen=True)
@@ -137,12 +168,17 @@ class CostTerms:
     """Money of the horizon, by what it is for.
 
     Args:
-        energy: Grid energy with its adders.
+        energy: Grid energy at the tariff beyond what contracts cover, and adders on all of it.
         demand: What the horizon adds to the months' demand charges.
         water: Water.
         wear: Battery wear.
         carbon: Carbon at the plan's price; decides, but is paid to nobody.
         lateness: Work missing at deadlines at the plan's price; decides, but is paid to nobody.
+        contracts: Energy contracts.
+        generation: Fuel and starts of generators.
+        export: Export to the grid; below zero where it earns.
+        ppa: What power purchase agreements add to the bill of the import.
+        stored: What batteries with a free end hold at the end, at its worth, below zero; decides, but nobody pays it.
     """
 
     energy: float
@@ -151,16 +187,30 @@ class CostTerms:
     wear: float
     carbon: float
     lateness: float
+    contracts: float = 0.0
+    generation: float = 0.0
+    export: float = 0.0
+    ppa: float = 0.0
+    stored: float = 0.0
 
     @property
     def paid(self) -> float:
-        """Money really paid: energy, demand, water and wear."""
-        return self.energy + self.demand + self.water + self.wear
+        """Money really paid: energy, contracts, agreements, generators, demand, water, wear, less what export earns."""
+        return (
+            self.energy
+            + self.contracts
+            + self.ppa
+            + self.generation
+            + self.export
+            + self.demand
+            + self.water
+            + self.wear
+        )
 
     @property
     def objective(self) -> float:
         """All terms together: what the plan makes small."""
-        return self.paid + self.carbon + self.lateness
+        return self.paid + self.carbon + self.lateness + self.stored
 
 
 @dataclass(frozen=True)
@@ -172,8 +222,8 @@ class Evaluation:
         import_kwh: Energy bought from the grid.
         it_energy_kwh: IT energy, idle GPUs included.
         solar_kwh: Solar energy used.
-        curtailed_kwh: Solar energy on offer and not used.
-        carbon_kg: Location-based carbon of the import, kgCO2e.
+        curtailed_kwh: Solar and wind energy on offer and not used.
+        carbon_kg: Location-based carbon of the import, and that of generators, kgCO2e; exported energy earns none.
         terms: Money by what it is for.
         water_l: Water used, L.
         tokens: Useful tokens of all runs.
@@ -183,6 +233,11 @@ class Evaluation:
         runs: One result per run of the week.
         blocks: One result per block of the week.
         violations: Every promise broken.
+        contracts: One result per energy contract of the week.
+        wind_kwh: Wind energy used.
+        generation_kwh: Energy of generators.
+        generation_carbon_kg: Their carbon, part of `carbon_kg`, kgCO2e.
+        export_kwh: Energy exported.
     """
 
     energy_kwh: float
@@ -200,6 +255,11 @@ class Evaluation:
     runs: tuple[RunResult, ...]
     blocks: tuple[BlockResult, ...]
     violations: tuple[Violation, ...]
+    contracts: tuple[ContractResult, ...] = ()
+    wind_kwh: float = 0.0
+    generation_kwh: float = 0.0
+    generation_carbon_kg: float = 0.0
+    export_kwh: float = 0.0
 
     @property
     def cost(self) -> float:

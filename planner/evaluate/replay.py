@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.evaluate.finding import Spans
+from planner.evaluate.own_supply import own_supply
 from planner.evaluate.record import BlockResult
 from power.battery import states_kwh
 from thermal.failure import inertia, operation
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.evaluate.own_supply import Own
     from planner.evaluate.trace import RunTrace
     from planner.week import Block, Signals, Week
     from trainer_hooks.calendar import BlockPlan
@@ -120,6 +122,8 @@ class BlockReplay:
         facility_kw: IT and cooling power, kW, shape (P,).
         import_kw: Grid import if solar and battery are steady within the slot, kW, shape (P,).
         offer_kw: Solar power on offer, kW, shape (T,).
+        wind_offer_kw: Wind power on offer, kW, shape (T,).
+        own: What the calendar decides about its own supply.
         ride_through_s: Time from the loss of heat rejection until chip cases reach their limit, s, shape (P,), or None
             where the site asks for none.
     """
@@ -129,6 +133,8 @@ class BlockReplay:
     facility_kw: npt.NDArray[np.float64]
     import_kw: npt.NDArray[np.float64]
     offer_kw: npt.NDArray[np.float64]
+    wind_offer_kw: npt.NDArray[np.float64]
+    own: Own
     ride_through_s: npt.NDArray[np.float64] | None
 
 
@@ -142,10 +148,11 @@ def replay_block(
 ) -> BlockReplay:
     """Return a block's power under the calendar's decisions for solar and battery.
 
-    By the plan's own signals, solar is used as the calendar says. By actual signals, the battery keeps to the calendar
-    and solar is used up to what then is on offer and what the load takes; where the calendar curtails, no more is used
-    than it says. The plant holds the supply temperature that the calendar requests, or its own where none is; where it
-    cannot, the supply warms.
+    By the plan's own signals, solar and wind are used and power is exported as the calendar says. By actual signals,
+    battery and generators keep to the calendar; solar, then wind, is used up to what then is on offer and what load
+    and export take; where the calendar curtails, no more is used than it says, and nowhere is more exported. The plant
+    holds the supply temperature that the calendar requests, or its own where none is; where it cannot, the supply
+    warms.
 
     Args:
         week: All inputs.
@@ -169,12 +176,15 @@ def replay_block(
     facility_kw = it_kw + cooling_kw
     charge_kw, discharge_kw = np.array(plan.charge_kw), np.array(plan.discharge_kw)
     solar_kw, offer_kw = np.array(plan.solar_kw), week.solar_kw(block, seen)
-    mean_kw = cut.slot_mean(facility_kw)
+    own, wind_offer_kw = own_supply(week, block, plan), week.wind_kw(block, seen)
+    mean_kw, wind_kw, export_kw = cut.slot_mean(facility_kw), own.wind_kw, own.export_kw
     if actual is not None:
-        curtails = solar_kw < week.solar_kw(block) * (1.0 - 1e-6) - 1e-6
-        most_kw = np.where(curtails, np.minimum(solar_kw, offer_kw), offer_kw)
-        solar_kw = np.clip(mean_kw + charge_kw - discharge_kw, 0.0, most_kw)
-    flows_kw = charge_kw - discharge_kw - solar_kw
+        open_kw = mean_kw + charge_kw - discharge_kw - own.generation_kw + export_kw
+        solar_kw = np.clip(open_kw, 0.0, _most_kw(solar_kw, week.solar_kw(block), offer_kw))
+        wind_kw = np.clip(open_kw - solar_kw, 0.0, _most_kw(wind_kw, week.wind_kw(block), wind_offer_kw))
+        # what is missing is taken off the export before it is imported
+        export_kw = np.clip(export_kw - (open_kw - solar_kw - wind_kw), 0.0, export_kw)
+    flows_kw = charge_kw + export_kw - discharge_kw - solar_kw - wind_kw - own.generation_kw
     stored_kwh = np.zeros(week.grid.n_slots)
     if block.battery is not None:
         stored_kwh = states_kwh(block.battery, charge_kw, discharge_kw, week.grid.slot_h)
@@ -185,7 +195,7 @@ def replay_block(
         facility_kw=mean_kw,
         import_kw=mean_kw + flows_kw,
         solar_kw=solar_kw,
-        curtailed_kw=np.maximum(0.0, offer_kw - solar_kw),
+        curtailed_kw=np.maximum(0.0, offer_kw - solar_kw) + np.maximum(0.0, wind_offer_kw - wind_kw),
         charge_kw=charge_kw,
         discharge_kw=discharge_kw,
         battery_kwh=stored_kwh,
@@ -194,12 +204,32 @@ def replay_block(
             powered, (w_max_n1_kw if block.reserve.one_out else w_max_kw)(block.plant, dry_c, wet_c), 0.0
         ),
         water_l=cut.slot_mean(water_l_per_h) * week.grid.slot_h,
+        wind_kw=wind_kw,
+        generation_kw=own.generation_kw,
+        generation_kg=own.generation_kg,
+        export_kw=export_kw,
     )
     ride_s = None
     if block.reserve.restart_s is not None:
         ride_s = _ride_through_s(block, it_kw, dry_c[cut.slot], wet_c[cut.slot], held_c)
         ride_s[~powered[cut.slot]] = np.inf
-    return BlockReplay(result, it_kw, facility_kw, facility_kw + flows_kw[cut.slot], offer_kw, ride_s)
+    return BlockReplay(
+        result, it_kw, facility_kw, facility_kw + flows_kw[cut.slot], offer_kw, wind_offer_kw, own, ride_s
+    )
+
+
+def _most_kw(
+    told_kw: npt.NDArray[np.float64], planned_kw: npt.NDArray[np.float64], offer_kw: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the most of a source that may be used by actual signals: no more than told where the calendar curtails.
+
+    Args:
+        told_kw: What the calendar uses, kW, shape (T,).
+        planned_kw: What was on offer by the plan's signals, kW, shape (T,).
+        offer_kw: What is on offer by the actual ones, kW, shape (T,).
+    """
+    curtails = told_kw < planned_kw * (1.0 - 1e-6) - 1e-6
+    return np.where(curtails, np.minimum(told_kw, offer_kw), offer_kw)
 
 
 def _ride_through_s(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from planner.evaluate.record import Violation
+    from planner.evaluate.record import BlockResult, Violation
     from planner.evaluate.replay import BlockReplay, Load, Pieces
     from planner.week import Block, Pool, Week
     from power.battery import Battery
@@ -44,18 +44,19 @@ def check_pool(week: Week, pool: Pool, load: Load, cut: Pieces) -> list[Violatio
 def check_block(week: Week, block: Block, seen: BlockReplay, cut: Pieces) -> list[Violation]:
     """Return which physical limits of a block are broken; power limits hold at every instant."""
     name, result = f"block {block.name}", seen.result
+    import_kw = week.import_limit_kw(block)[cut.slot]
     capacity_kw, w_max_kw = result.capacity_kw[cut.slot], result.w_max_kw[cut.slot]
     says = "puts on its cooling with one unit out" if block.reserve.one_out else "puts on its cooling"
     return [
         *worst(week, "capacity", name, seen.facility_kw, capacity_kw, "kW", "takes (IT and cooling)", over=cut.spans),
-        *worst(week, "import-capacity", name, seen.import_kw, capacity_kw, "kW", "imports", over=cut.spans),
+        *worst(week, "import-capacity", name, seen.import_kw, import_kw, "kW", "imports", over=cut.spans),
         *worst(week, "cooling-limit", name, seen.it_kw, w_max_kw, "kW", says, over=cut.spans),
         *_check_ride_through(week, block, seen, cut),
         *worst(week, "export", name, result.import_kw, 0.0, "kW", "imports", least=True),
         *worst(week, "solar", name, result.solar_kw, seen.offer_kw, "kW", "uses of its solar array"),
         *worst(week, "solar", name, result.solar_kw, 0.0, "kW", "uses of its solar array", least=True),
         *check_ramp(week, block, seen.it_kw, cut),
-        *_check_battery(week, block, seen),
+        *_check_battery(week, block, seen, cut),
     ]
 
 
@@ -74,7 +75,7 @@ def check_setpoint(week: Week, block: Block, plan: BlockPlan) -> list[Violation]
     return worst(week, "setpoint", f"block {block.name}", asked_c, limit_c, "C", "asks its cooling for a supply of")
 
 
-def _check_battery(week: Week, block: Block, seen: BlockReplay) -> list[Violation]:
+def _check_battery(week: Week, block: Block, seen: BlockReplay, cut: Pieces) -> list[Violation]:
     name, flows = f"block {block.name} battery", seen.result
     most_kw = (0.0, 0.0) if block.battery is None else (block.battery.charge_kw, block.battery.discharge_kw)
     found = [
@@ -92,21 +93,56 @@ def _check_battery(week: Week, block: Block, seen: BlockReplay) -> list[Violatio
             "charges and discharges at once at",
         ),
     ]
-    return found if block.battery is None else found + _check_state(week, name, block.battery, flows.battery_kwh)
+    if block.battery is None:
+        return found
+    most_load_kw = np.maximum.reduceat(seen.facility_kw, cut.first)
+    return (
+        found
+        + _check_state(week, name, block.battery, flows.battery_kwh)
+        + _check_reserve(week, name, block.battery, flows.battery_kwh, most_load_kw)
+        + _check_charging(week, name, block.battery, flows)
+    )
 
 
-def _check_state(week: Week, name: str, battery: Battery, state_kwh: npt.NDArray[np.float64]) -> list[Violation]:
+def _check_reserve(
+    week: Week,
+    name: str,
+    battery: Battery,
+    state_kwh: npt.NDArray[np.float64],
+    load_kw: npt.NDArray[np.float64],
+) -> list[Violation]:
+    if not battery.reserve_min:
+        return []
+    before_kwh = np.append(battery.initial_share * battery.energy_kwh, state_kwh[:-1])
+    least_kwh = battery.min_share * battery.energy_kwh + battery.reserve_h * load_kw
+    held_kwh = np.minimum(before_kwh, state_kwh)
+    return worst(week, "battery-reserve", name, held_kwh, least_kwh, "kWh", "keeps for its load", least=True)
+
+
+def _check_charging(week: Week, name: str, battery: Battery, flows: BlockResult) -> list[Violation]:
+    if battery.grid_charging:
+        return []
+    made_kw = flows.solar_kw + flows.wind_kw + flows.generation_kw
+    return worst(week, "battery-grid", name, flows.charge_kw, made_kw, "kW", "charges beyond own sources at")
+
+
+def _check_state(
+    week: Week,
+    name: str,
+    battery: Battery,
+    state_kwh: npt.NDArray[np.float64],
+) -> list[Violation]:
     slot_s = 60.0 * week.grid.slot_minutes
     ends_s = np.arange(1.0, week.grid.n_slots + 1.0) * slot_s
-    low, high, final = (
-        share * battery.energy_kwh for share in (battery.min_share, battery.max_share, battery.final_share)
-    )
+    low, high = (share * battery.energy_kwh for share in (battery.min_share, battery.max_share))
+    least, most = battery.final_kwh
     every = Spans(ends_s, np.full(len(ends_s), slot_s))
     last = Spans(ends_s[-1:], np.full(1, slot_s))
     return [
         *worst(week, "battery-state", name, state_kwh, low, "kWh", "holds", least=True, over=every),
         *worst(week, "battery-state", name, state_kwh, high, "kWh", "holds", over=every),
-        *worst(week, "battery-final", name, state_kwh[-1:], final, "kWh", "ends with", least=True, over=last),
+        *worst(week, "battery-final", name, state_kwh[-1:], least, "kWh", "ends with", least=True, over=last),
+        *worst(week, "battery-final", name, state_kwh[-1:], most, "kWh", "ends with", over=last),
     ]
 
 
@@ -141,5 +177,8 @@ def check_stated(week: Week, plan: BlockPlan, seen: BlockReplay) -> Iterator[Vio
         ),
     )
     served_kw = np.array(plan.import_kw) + np.array(plan.solar_kw) + np.array(plan.discharge_kw)
-    used_kw = np.array(plan.it_kw) + np.array(plan.cooling_kw) + np.array(plan.charge_kw)
-    yield from differs(week, "balance", name, served_kw, used_kw, RELATIVE, "kW", "import + solar + discharge")
+    served_kw += seen.own.wind_kw + seen.own.generation_kw
+    used_kw = np.array(plan.it_kw) + np.array(plan.cooling_kw) + np.array(plan.charge_kw) + seen.own.export_kw
+    yield from differs(
+        week, "balance", name, served_kw, used_kw, RELATIVE * np.maximum(used_kw, 1.0), "kW", "all sources together"
+    )
