@@ -8,6 +8,7 @@ import numpy as np
 
 from planner.evaluate.accounts import carbon_per_it_kwh, check_accounts, cost_terms, window_carbon_kg
 from planner.evaluate.chances import SIMULATED_WEEKS, check_chances, with_chances
+from planner.evaluate.events import check_limits
 from planner.evaluate.header import check_header, check_names
 from planner.evaluate.promises import (
     check_deadlines,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from planner.evaluate.record import StageResult, Violation
     from planner.evaluate.replay import BlockReplay
     from planner.week import Signals, Week
+    from power.events import ImportLimit
     from trainer_hooks.calendar import Calendar, RunCalendar
 
 
@@ -42,6 +44,7 @@ def evaluate(
     week: Week,
     signals: Signals | None = None,
     simulated_weeks: int = SIMULATED_WEEKS,
+    limits: Sequence[ImportLimit] = (),
 ) -> Evaluation:
     """Replay a calendar on the physics and check every promise.
 
@@ -55,6 +58,7 @@ def evaluate(
         week: The inputs that the calendar was made from.
         signals: Grid and weather as they were, or None for the week's own.
         simulated_weeks: Weeks with failures to simulate for each run whose failures are known.
+        limits: Most import that events ask for, over stretches of time.
     """
     found = check_header(calendar, runs, week)
     found += check_names(calendar, runs, week)
@@ -75,6 +79,7 @@ def evaluate(
         found += check_block(week, block, by_actual, cut)
         found += check_setpoint(week, block, plans[block.name])
         found += check_stated(week, plans[block.name], by_plan)
+    found += check_limits(week, limits, seen, cut)
     stated_kg_per_kwh = carbon_per_it_kwh(week, week.signals, [s.result for s in stated])
     kg_per_kwh = carbon_per_it_kwh(week, signals or week.signals, [s.result for s in seen])
     results: list[RunResult] = []
