@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from planner.errors import ConfigError
+from planner.margins import with_margins
 from planner.outlook import FIELDS, FLAT_PRICE, gather_signals
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, to_utc, zone
 from planner.week import Block, Signals, Week, idle_it_kw
@@ -108,11 +109,14 @@ def runs_of_week(site: Site, grid: TimeGrid) -> tuple[tuple[Run, ...], tuple[str
             told.append(f"Run {run.name!r} may not start before {iso(run.earliest_start)} and is left out.")
         else:
             runs.append(
-                replace(
-                    run,
-                    stages=run.stages[len(past) :],
-                    tokens_done=run.tokens_done - due,
-                    earliest_start=max(run.earliest_start, grid.start),
+                with_margins(
+                    replace(
+                        run,
+                        stages=run.stages[len(past) :],
+                        tokens_done=run.tokens_done - due,
+                        earliest_start=max(run.earliest_start, grid.start),
+                    ),
+                    grid,
                 )
             )
     if overdue:

@@ -10,6 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from planner.config import model
+from planner.config.build_goodput import deadline_confidence, goodput, stop_save_s
 from planner.config.site import SiteBlock
 from planner.timegrid import to_utc
 from planner.week import Pool, PoolOption, Run, Stage
@@ -34,7 +35,13 @@ LEAST_CELLS = 3
 def gpu_type(name: str, table: model.GpuTable) -> GpuType:
     """Return a GPU type that the site file describes itself."""
     points = [OperatingPoint(p.gpu_power_limit_w, p.it_w_per_gpu, p.relative_throughput) for p in table.points]
-    return GpuType(name, table.idle_w_per_gpu, tuple(sorted(points, key=lambda p: p.gpu_power_limit_w)))
+    return GpuType(
+        name=name,
+        idle_w_per_gpu=table.idle_w_per_gpu,
+        points=tuple(sorted(points, key=lambda p: p.gpu_power_limit_w)),
+        held_w_per_gpu=table.held_w_per_gpu,
+        overhead_w_per_gpu=table.overhead_w_per_gpu,
+    )
 
 
 def plant(table: model.CoolingTable) -> CoolingPlant:
@@ -110,11 +117,16 @@ def sound_steps(
     return tuple((when, int(last(steps, when, 0) * last(sound, when, 1.0) + WHOLE)) for when in since)
 
 
-def pool_option(table: model.RunTable, where: Pool) -> PoolOption | None:
+def pool_option(table: model.RunTable, where: Pool, useful_share: float = 1.0) -> PoolOption | None:
     """Return how a run performs in a pool, or None where the file gives no speed for the pool's GPU type.
 
-    Rates in the file hold at the GPU type's highest limit; the highest limit that a run names is its own highest
-    operating point.
+    Rates in the file hold at the GPU type's highest limit and without failures; the highest limit that a run names is
+    its own highest operating point.
+
+    Args:
+        table: The run.
+        where: The pool.
+        useful_share: Share of the work that failures and checkpoints leave (`power.goodput.Goodput.factor_share`).
     """
     rates = table.tokens_per_gpu_s
     rate = rates.get(where.gpu.name) if isinstance(rates, dict) else rates
@@ -129,15 +141,15 @@ def pool_option(table: model.RunTable, where: Pool) -> PoolOption | None:
     top = hull[-1].relative_throughput
     return PoolOption(
         pool=where.name,
-        tokens_per_gpu_s=rate * top,
+        tokens_per_gpu_s=rate * top * useful_share,
         points=tuple(replace(p, relative_throughput=p.relative_throughput / top) for p in hull),
     )
 
 
-def run_options(table: model.RunTable, pools: Mapping[str, Pool]) -> tuple[PoolOption, ...]:
+def run_options(table: model.RunTable, pools: Mapping[str, Pool], useful_share: float = 1.0) -> tuple[PoolOption, ...]:
     """Return the pools the run may use: those it names, or all that ever hold its gang and have a speed for it."""
     names = table.pools if table.pools is not None else list(pools)
-    options = (pool_option(table, pools[name]) for name in names if most_gpus(pools[name]) >= table.gpus)
+    options = (pool_option(table, pools[name], useful_share) for name in names if most_gpus(pools[name]) >= table.gpus)
     return tuple(option for option in options if option is not None)
 
 
@@ -177,9 +189,27 @@ def default_on_off_grid_h(work_h: float, window_h: float, min_run_h: float, slot
     return next((h for h in ON_OFF_GRIDS_H if slot_h <= h <= most_h), slot_h)
 
 
-def run(table: model.RunTable, pools: Mapping[str, Pool], horizon: model.HorizonTable, tz: ZoneInfo) -> Run:
-    """Return a training run."""
-    options = run_options(table, pools)
+def run(
+    table: model.RunTable,
+    pools: Mapping[str, Pool],
+    horizon: model.HorizonTable,
+    tz: ZoneInfo,
+    site: model.GoodputTable,
+    save_s: float,
+) -> Run:
+    """Return a training run.
+
+    Args:
+        table: What the file says of it.
+        pools: The pools as its operating points see them.
+        horizon: Slots and the grid of starts and stops.
+        tz: Time zone of the site.
+        site: What holds for the failures and checkpoints of all runs.
+        save_s: How long its checkpoint takes, s.
+    """
+    gang = goodput(table, site, save_s)
+    asked = deadline_confidence(table, site)
+    options = run_options(table, pools, 1.0 if gang is None else gang.factor_share)
     grid_h = table.on_off_grid_h or horizon.on_off_grid_h
     if grid_h is None:
         grid_h = default_on_off_grid_h(
@@ -188,11 +218,13 @@ def run(table: model.RunTable, pools: Mapping[str, Pool], horizon: model.Horizon
     return Run(
         name=table.name,
         gpus=table.gpus,
-        stages=tuple(Stage(s.name, s.tokens, to_utc(s.deadline, tz)) for s in table.stages),
+        stages=tuple(
+            Stage(s.name, s.tokens, to_utc(s.deadline, tz), s.deadline_confidence or asked) for s in table.stages
+        ),
         options=options,
         earliest_start=ALWAYS if table.earliest_start is None else to_utc(table.earliest_start, tz),
         priority=table.priority,
-        checkpoint_s=table.checkpoint_s,
+        checkpoint_s=stop_save_s(table, site, save_s),
         reload_s=table.reload_s,
         min_run_h=table.min_run_h,
         min_pause_h=table.min_pause_h,
@@ -200,4 +232,5 @@ def run(table: model.RunTable, pools: Mapping[str, Pool], horizon: model.Horizon
         on_off_grid_h=grid_h,
         tokens_done=table.tokens_done,
         running_in=table.running_in,
+        goodput=gang,
     )

@@ -3,31 +3,77 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from planner.bundled import data_dir
-from power.gpu import GpuType, OperatingPoint
+from power.gpu import GpuType, OperatingPoint, at_limit
+
+GRADES = ("measured", "published", "assumed")
+
+
+@dataclass(frozen=True)
+class GpuFact:
+    """One value of the table.
+
+    Args:
+        gpu: Name of the GPU type, or "node" for what holds for all.
+        key: What it is, with its unit.
+        value: The value.
+        grade: "measured", "published" or "assumed".
+        source: The measurement, the sheet, or the reason.
+    """
+
+    gpu: str
+    key: str
+    value: float | str
+    grade: str
+    source: str
+
+
+def gpu_facts(path: Path | None = None) -> tuple[GpuFact, ...]:
+    """Return every value of the bundled table with its grade and source.
+
+    Args:
+        path: Another table of the same form.
+    """
+    table = _table(path)
+    named = {"node": table["node"], **table["gpu"]}
+    return tuple(
+        GpuFact(name, key, fact["value"], fact["grade"], fact["source"])
+        for name, entry in named.items()
+        for key, fact in entry.items()
+    )
 
 
 def gpu_catalogue(path: Path | None = None) -> dict[str, GpuType]:
     """Return the GPU types of the bundled table by name.
 
-    A measured sweep of power limits is scaled to each type by its highest limit. IT power per GPU is the GPU's draw
-    plus its share of the node's overhead, which is what the node draws in training beside its GPUs and is held
-    constant over the sweep.
+    A measured sweep of power limits is scaled to each type by its highest limit, and ends at the lowest limit that its
+    driver takes. IT power per GPU is the GPU's draw plus its share of the node's overhead, which is what the node draws
+    in training beside its GPUs and is held constant over the sweep.
 
     Args:
         path: Another table of the same form.
     """
-    table = tomllib.loads((path or data_dir() / "gpus.toml").read_text(encoding="utf-8"))
-    return {name: _gpu_type(name, entry, table) for name, entry in table["gpu"].items()}
+    table = _table(path)
+    return {name: _gpu_type(name, _values(entry), table) for name, entry in table["gpu"].items()}
+
+
+def _table(path: Path | None) -> dict[str, Any]:
+    return tomllib.loads((path or data_dir() / "gpus.toml").read_text(encoding="utf-8"))
+
+
+def _values(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: fact["value"] for key, fact in entry.items()}
 
 
 def _gpu_type(name: str, entry: dict[str, Any], table: dict[str, Any]) -> GpuType:
+    node = _values(table["node"])
     rows = sorted(table["sweep"][entry["sweep"]]["rows"], key=lambda row: float(row["limit_share"]))
     limit_w = float(entry["gpu_limit_w"])
-    node_w = entry["node_rated_kw"] * 1000.0 * table["node"]["training_share_of_rating"]
+    node_w = entry["node_rated_kw"] * 1000.0 * node["training_share_of_rating"]
     overhead_w = node_w / entry["gpus_per_node"] - rows[-1]["draw_share"] * limit_w
     points = tuple(
         OperatingPoint(
@@ -37,5 +83,20 @@ def _gpu_type(name: str, entry: dict[str, Any], table: dict[str, Any]) -> GpuTyp
         )
         for row in rows
     )
-    idle_w = entry["gpu_idle_w"] + overhead_w * table["node"]["idle_share_of_overhead"]
-    return GpuType(name=name, idle_w_per_gpu=round(idle_w, 1), points=points)
+    awake_w = overhead_w * node["idle_share_of_overhead"]
+    return GpuType(
+        name=name,
+        idle_w_per_gpu=round(entry["gpu_idle_w"] + awake_w, 1),
+        points=_from_lowest(points, float(entry["lowest_limit_w"])),
+        held_w_per_gpu=round(entry["gpu_held_w"] + awake_w, 1),
+        overhead_w_per_gpu=round(overhead_w, 1),
+    )
+
+
+def _from_lowest(points: tuple[OperatingPoint, ...], lowest_w: float) -> tuple[OperatingPoint, ...]:
+    """Return the points from the lowest limit on; between two measured ones it lies on the line that joins them."""
+    if points[0].gpu_power_limit_w >= lowest_w:
+        return points
+    (watts, throughput) = at_limit(points, lowest_w)
+    lowest = OperatingPoint(lowest_w, round(float(watts), 1), round(float(throughput), 4))
+    return (lowest, *(point for point in points if point.gpu_power_limit_w > lowest_w))

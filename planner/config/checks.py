@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from planner.config.block_checks import check_blocks
 from planner.config.draft import Draft, Placed
 from planner.config.faults import did_you_mean
+from planner.config.goodput_checks import check_goodput
 from planner.config.pool_checks import check_gpus, check_pools
 from planner.config.run_checks import check_runs
 from planner.config.source_checks import check_sources
@@ -40,6 +41,7 @@ def check(draft: Draft, catalogue: Mapping[str, GpuType], folder: Path) -> tuple
     gpus = check_gpus(draft, catalogue)
     pools = check_pools(draft, gpus, tz)
     warnings = check_runs(draft, pools, gpus, tz, slot_minutes)
+    check_goodput(draft)
     check_sources(draft, folder)
     return warnings
 

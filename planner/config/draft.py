@@ -12,6 +12,7 @@ from planner.config import model
 from planner.config.faults import FaultList, did_you_mean
 from planner.config.lines import KeyPath
 from planner.config.sentences import Found, kind_of, sentence
+from planner.config.sweeps import Sweeps
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -74,6 +75,7 @@ class Draft:
         pools: Tables [[pool]].
         runs: Tables [[run]] and rows of the CSV.
         gpus: Tables [gpu.NAME] by name.
+        sweeps: Sweeps of power limits that tables name; empty until they are read.
     """
 
     faults: FaultList
@@ -83,6 +85,7 @@ class Draft:
     pools: list[Placed[model.PoolTable]] = field(default_factory=list)
     runs: list[Placed[model.RunTable]] = field(default_factory=list)
     gpus: dict[str, Placed[model.GpuTable]] = field(default_factory=dict)
+    sweeps: Sweeps = field(default_factory=lambda: Sweeps({}, ()))
 
     def names(self, key: str) -> set[str]:
         """Return the names of all [[block]], [[pool]] or [[run]] tables, also of those with faults."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.config import build, model
+from planner.config.build_goodput import saves_s
 from planner.config.catalogue import gpu_catalogue
 from planner.config.checks import check
 from planner.config.draft import Draft, read_tables
@@ -16,6 +17,7 @@ from planner.config.files import read_user_text
 from planner.config.lines import line_numbers
 from planner.config.runs_csv import read_runs
 from planner.config.site import Site
+from planner.config.sweeps import read_sweeps
 from planner.errors import ConfigError
 from planner.timegrid import zone
 from planner.week import Prices
@@ -54,7 +56,8 @@ def site_from_text(text: str, file: Path) -> Site:
     faults = FaultList(name, line_numbers(text))
     draft = read_tables(raw, faults)
     row_faults = _read_csv(draft, file)
-    warnings = check(draft, gpu_catalogue(), file.parent)
+    draft.sweeps = read_sweeps(draft, gpu_catalogue(), file.parent)
+    warnings = check(draft, gpu_catalogue(), file.parent) + draft.sweeps.told
     faults.raise_if_any(row_faults.found if row_faults else ())
     return _site(draft, name, warnings)
 
@@ -105,6 +108,8 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...]) -> Site:
     gpus = gpu_catalogue() | {key: build.gpu_type(key, own.table) for key, own in draft.gpus.items()}
     pools = tuple(build.pool(placed.table, gpus, tz) for placed in draft.pools)
     by_name = {pool.name: pool for pool in pools}
+    saving: model.GoodputTable = draft.single["goodput"].table
+    saves = saves_s([placed.table for placed in draft.runs], saving)
     return Site(
         file=name,
         place=place,
@@ -117,6 +122,9 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...]) -> Site:
         prices=Prices(place.currency, prices.carbon_per_t, prices.water_per_m3, prices.lateness_per_gpu_h),
         blocks=tuple(build.block(placed.table, tz) for placed in draft.blocks),
         pools=pools,
-        runs=tuple(build.run(placed.table, by_name, horizon, tz) for placed in draft.runs),
+        runs=tuple(
+            build.run(run, draft.sweeps.seen_by(run.name, by_name), horizon, tz, saving, saves[run.name])
+            for run in (placed.table for placed in draft.runs)
+        ),
         warnings=warnings,
     )

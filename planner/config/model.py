@@ -5,41 +5,34 @@ Key names end in their unit. The JSON schema that editors read is made from thes
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import ConfigDict, Field
 
-When = Annotated[
-    datetime,
-    WithJsonSchema({"type": "string"}),
-]
-"""A TOML date-time: with an offset, or without one in the site's time zone."""
+from planner.config import fields, gang_tables
+from planner.config.fields import (
+    Chance,
+    Efficiency,
+    Energy,
+    Gpus,
+    Hours,
+    Money,
+    Name,
+    Power,
+    Rates,
+    Seconds,
+    Share,
+    Signed,
+    Tokens,
+    WattsPerGpu,
+    When,
+)
 
-Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\x7f]*$")]
-Power = Annotated[float, Field(gt=0, le=1e8)]
-Energy = Annotated[float, Field(gt=0, le=1e9)]
-Money = Annotated[float, Field(ge=0, le=1e9)]
-Signed = Annotated[float, Field(ge=-1e9, le=1e9)]
-Hours = Annotated[float, Field(gt=0, le=1e4)]
-Seconds = Annotated[float, Field(ge=0, le=86_400)]
-Rate = Annotated[float, Field(gt=0, le=1e9)]
-Tokens = Annotated[float, Field(gt=0, le=1e20)]
-Gpus = Annotated[int, Field(ge=1, le=10_000_000)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Efficiency = Annotated[float, Field(gt=0, le=1)]
-WattsPerGpu = Annotated[float, Field(gt=0, le=20_000)]
-
-Rates = Annotated[
-    Annotated[Rate, Tag("<number>")] | Annotated[dict[str, Rate], Tag("<table>")],
-    Discriminator(lambda value: "<table>" if isinstance(value, dict) else "<number>"),
-]
-
-
-class Table(BaseModel):
-    """A table of the file: unknown keys, wrong types, nan and inf are faults."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+Table = fields.Table
+GoodputTable = gang_tables.GoodputTable
+GpuTable = gang_tables.GpuTable
+OperatingPointTable = gang_tables.OperatingPointTable
+RunGoodputTable = gang_tables.RunGoodputTable
 
 
 class ProviderTable(Table):
@@ -267,27 +260,15 @@ class PoolTable(Table):
     )
 
 
-class OperatingPointTable(Table):
-    """A measured point of a power-limit sweep."""
-
-    gpu_power_limit_w: WattsPerGpu = Field(description="limit set on the GPU, W")
-    it_w_per_gpu: WattsPerGpu = Field(description="IT power per GPU with its share of the node, W")
-    relative_throughput: Efficiency = Field(description="tokens per second over those at the highest limit")
-
-
-class GpuTable(Table):
-    """A GPU type of your own, or in place of the catalogue's."""
-
-    idle_w_per_gpu: WattsPerGpu = Field(description="IT power per GPU without a job, W")
-    points: list[OperatingPointTable] = Field(min_length=1, description="operating points, by rising limit")
-
-
 class StageTable(Table):
     """A piece of a run's work."""
 
     name: Name = Field(description="name of the stage")
     tokens: Tokens = Field(description="tokens of this stage")
     deadline: When = Field(description="when the tokens up to and with this stage are due")
+    deadline_confidence: Chance | None = Field(
+        default=None, description="chance at which this deadline is to be kept; the run's where left out"
+    )
 
 
 class RunTable(Table):
@@ -313,6 +294,15 @@ class RunTable(Table):
     on_off_grid_h: Hours | None = Field(default=None, description="grid of starts and stops, h")
     tokens_done: float = Field(ge=0, le=1e20, default=0.0, description="tokens made before the horizon")
     running_in: str | None = Field(default=None, description="pool in which it runs as the horizon starts")
+    goodput: RunGoodputTable | None = Field(
+        default=None, description="how its gang fails and saves; as in [goodput] where left out"
+    )
+    sweep: Name | None = Field(
+        default=None, description="file of a sweep of power limits measured on this run, beside the site file"
+    )
+    sweep_workload: Name | None = Field(
+        default=None, description="workload of the sweep, where its file holds several of them"
+    )
 
 
 class SourcesTable(Table):
@@ -337,6 +327,7 @@ class SiteFile(Table):
     prices: PricesTable = Field(description="prices of carbon, lateness and water")
     tariff: TariffTable = Field(default=TariffTable(), description="the contract for grid energy")
     sources: SourcesTable = Field(default=SourcesTable(), description="where the series come from")
+    goodput: GoodputTable = Field(default=GoodputTable(), description="how gangs fail and save")
     gpu: dict[str, GpuTable] = Field(default={}, description="GPU types of your own")
     block: list[BlockTable] = Field(min_length=1, description="power blocks")
     pool: list[PoolTable] = Field(min_length=1, description="GPU pools")

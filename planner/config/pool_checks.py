@@ -32,6 +32,9 @@ def check_gpus(draft: Draft, catalogue: Mapping[str, GpuType]) -> dict[str, GpuT
 def _sound_gpu(placed: Placed[model.GpuTable]) -> bool:
     before = len(placed.faults.found)
     points = placed.table.points
+    if not points:
+        placed.fault(("points",), "neither points nor a sweep are given", "add points = [...], or sweep = ...")
+        return False
     for i, (lower, upper) in enumerate(pairwise(points), start=1):
         if upper.gpu_power_limit_w <= lower.gpu_power_limit_w:
             placed.fault(

@@ -11,6 +11,7 @@ from planner.config import build, model
 from planner.config.draft import Draft, Placed
 from planner.config.faults import did_you_mean
 from planner.config.moments import Moments
+from planner.config.sweeps import check_run_sweep
 
 if TYPE_CHECKING:
     from planner.week import Pool, PoolOption
@@ -135,9 +136,12 @@ def _check_fit(draft: Draft, placed: Placed[model.RunTable], pools: Mapping[str,
             f"lower gpus to {build.most_gpus(largest)}, or allow a larger pool",
         )
         return []
-    if not _sound_limits(placed, allowed):
+    if not check_run_sweep(placed, allowed, draft.sweeps):
         return []
-    options = build.run_options(run, pools)
+    seen = draft.sweeps.seen_by(run.name, pools)
+    if not _sound_limits(placed, {name: seen[name] for name in allowed}):
+        return []
+    options = build.run_options(run, seen)
     if not options:
         types = sorted({pool.gpu.name for pool in allowed.values()})
         placed.fault(

@@ -114,6 +114,11 @@ def _rates(text: str) -> float | dict[str, float]:
     return {name.strip(): _number(value.strip()) for name, _, value in pairs}
 
 
+def _pairs(text: str) -> dict[str, float | int]:
+    pairs = [part.partition("=") for part in _texts(text)]
+    return {name.strip(): _number(value.strip()) for name, _, value in pairs}
+
+
 def _stages(text: str) -> list[dict[str, Any]]:
     stages = []
     for part in _texts(text):
@@ -128,6 +133,9 @@ def _stages(text: str) -> list[dict[str, Any]]:
 _READERS: dict[str, Callable[[str], Any]] = {
     "name": str,
     "running_in": str,
+    "sweep": str,
+    "sweep_workload": str,
+    "goodput": _pairs,
     "stages": _stages,
     "pools": _texts,
     "power_limits_w": _numbers,
@@ -140,4 +148,5 @@ _FORMS = {
     "power_limits_w": "write watts joined by ;, such as 500; 700",
     "tokens_per_gpu_s": "write a number, or one per GPU type: H100-SXM=945; H200-SXM=1040",
     "earliest_start": "write it as 2024-05-13T06:00",
+    "goodput": "write key=value joined by ;, such as failures_per_gpu_day=5e-4; parameters=7e10",
 }

@@ -12,7 +12,7 @@ import pytest
 
 from planner.config import SiteFaults, load_site, schema_text, site_from_text, site_schema, starter_files, starter_site
 from planner.config.build import ALWAYS, default_on_off_grid_h
-from planner.config.catalogue import gpu_catalogue
+from planner.config.catalogue import GRADES, gpu_catalogue, gpu_facts
 from planner.errors import ConfigError
 from power.gpu import at_limit
 from thermal.catalogue import describe
@@ -227,7 +227,7 @@ FAULTS = {
     "no rate for the pool": ("tokens_per_gpu_s = 8400", "tokens_per_gpu_s = { B200 = 8400 }", "no speed for H100-SXM"),
     "negative rate": ("tokens_per_gpu_s = 8400", "tokens_per_gpu_s = { H100-SXM = -1 }", "not above 0"),
     "rate as text": ("tokens_per_gpu_s = 8400", 'tokens_per_gpu_s = "fast"', "a number is wanted"),
-    "limit out of range": ("priority = 2 #", "power_limits_w = [90] #", "90 W is outside 175 to 700 W"),
+    "limit out of range": ("priority = 2 #", "power_limits_w = [90] #", "90 W is outside 200 to 700 W"),
     "stages out of order": ("deadline = 2024-05-19T18:00:00", "deadline = 2024-05-16T17:00:00", "sort the stages"),
     "stage named twice": ('name = "instruct"', 'name = "pretrain"', "name of an earlier stage"),
     "no stages": (
@@ -307,7 +307,7 @@ ON_THE_LIMIT = {
     "a spell of the whole week": ("min_run_h = 4", "min_run_h = 168"),
     "a pause of the whole week": ("min_pause_h = 2", "min_pause_h = 168"),
     "a grid of the whole week": ("min_run_h = 4", "on_off_grid_h = 168"),
-    "lowest and highest limit": ("priority = 2 #", "power_limits_w = [175, 700] #"),
+    "lowest and highest limit": ("priority = 2 #", "power_limits_w = [200, 700] #"),
     "maintenance at full capacity": ("capacity_kw = 60", "capacity_kw = 100"),
     "a full battery": ("energy_kwh = 100", "energy_kwh = 100\ninitial_share = 0.9\nfinal_share = 0.1"),
     "a gang of the whole pool": ("gpus = 32", "gpus = 64"),
@@ -525,6 +525,19 @@ def test_h100_in_its_node_by_hand():
     assert h100.idle_w_per_gpu == pytest.approx(74 + 0.5 * 381.5, abs=0.1)
     assert h100.points[1].gpu_power_limit_w == 350.0
     assert h100.points[1].it_w_per_gpu == pytest.approx(0.492 * 700 + 381.5, abs=0.1)
+    # the driver takes no limit under 200 W, a seventh of the way from 175 to 350 W
+    assert h100.points[0].gpu_power_limit_w == 200.0
+    assert h100.points[0].relative_throughput == pytest.approx(0.186 + (0.629 - 0.186) / 7, abs=1e-4)
+    assert h100.held_w_per_gpu == pytest.approx(112 + 0.5 * 381.5, abs=0.1)
+    assert h100.overhead_w_per_gpu == pytest.approx(381.5, abs=0.1)
+
+
+def test_every_value_of_the_catalogue_has_a_grade_and_a_source():
+    facts = gpu_facts()
+    assert {fact.gpu for fact in facts} == {"node", *gpu_catalogue()}
+    assert all(fact.grade in GRADES and len(fact.source) > 5 for fact in facts)
+    # whoever takes over a value from another type says so
+    assert all(fact.grade == "assumed" for fact in facts if fact.source.startswith(("as of", "scaled")))
 
 
 def test_every_gpu_type_is_physical():
@@ -534,7 +547,7 @@ def test_every_gpu_type_is_physical():
         assert watts == sorted(watts)
         assert speed == sorted(speed)
         assert speed[-1] == 1.0
-        assert gpu.idle_w_per_gpu < watts[0]
+        assert gpu.idle_w_per_gpu < gpu.hold_w_per_gpu < watts[0]
 
 
 def test_the_sweep_is_the_mean_of_the_measured_pre_training_runs(root, shared_data):

@@ -54,13 +54,21 @@ def test_every_key_of_a_run_table_is_a_column(tmp_path):
         "on_off_grid_h": "6",
         "tokens_done": "1e6",
         "running_in": "racks",
+        "goodput": "failures_per_gpu_day=0.01; restart_s=900",
+        "sweep": "sweep.csv",
+        "sweep_workload": "mine",
     }
     assert set(cells) == set(COLUMNS)
+    sweep = "Workload,GPU power cap,throughput,power per GPU\nmine,400,60,390\nmine,550,85,530\nmine,700,100,660\n"
+    (tmp_path / "sweep.csv").write_text(sweep, "utf-8")
     run = _load(tmp_path, ",".join(cells) + "\n" + ",".join(cells.values()) + "\n").run("x")
     assert run.earliest_start == datetime(2024, 5, 13, 6, tzinfo=UTC)
     assert (run.priority, run.checkpoint_s, run.reload_s, run.min_run_h) == (1, 1.5, 2.0, 3.0)
     assert (run.min_pause_h, run.max_pauses, run.on_off_grid_h) == (4.0, 5, 6.0)
     assert (run.tokens_done, run.running_in) == (1e6, "racks")
+    assert run.goodput.failures_per_s == 8 * 0.01 / 86400
+    assert run.goodput.restart_s == 900.0
+    assert [point.relative_throughput for point in run.options[0].points] == [1.0]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +83,7 @@ def test_every_key_of_a_run_table_is_a_column(tmp_path):
         ("x,8,s=many@2024-05-16T18:00,1,,,,", "stages", "is no number"),
         ("x,8,s=1@2024-05-16T18:00,fast,,,,", "tokens_per_gpu_s", "is no number"),
         ("x,8,s=1@2024-05-16T18:00,1,rack,,,", "pools[0]", "did you mean 'racks'"),
-        ("x,8,s=1@2024-05-16T18:00,1,,90,,", "power_limits_w[0]", "90 W is outside 175 to 700 W"),
+        ("x,8,s=1@2024-05-16T18:00,1,,90,,", "power_limits_w[0]", "90 W is outside 200 to 700 W"),
         ("x,8,s=1@2024-05-16T18:00,1,,,2024-03-31T02:30,", "earliest_start", "does not exist"),
         ("x,8,s=1@2024-05-16T18:00,1,,,,nan", "min_run_h", "no finite number"),
         ("vision-3b,8,s=1@2024-05-16T18:00,1,,,,", "name", "name of an earlier run"),
