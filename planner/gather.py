@@ -65,8 +65,10 @@ def gather(
         pools=site.pools,
         runs=runs,
         tariff=site.tariff,
+        contracts=site.contracts,
         prices=site.prices,
-        labels=tuple(dict.fromkeys(gathered.labels + site.warnings + complete)),
+        labels=tuple(dict.fromkeys(gathered.labels + site.warnings + site.declared + complete)),
+        accounting=site.accounting,
     )
 
 

@@ -9,13 +9,14 @@ from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from planner.config import model
+from planner.config import build_power, model
 from planner.config.build_goodput import deadline_confidence, goodput, stop_save_s
 from planner.config.site import SiteBlock
 from planner.timegrid import to_utc
 from planner.week import Pool, PoolOption, Run, Stage
 from power.battery import Battery
 from power.blocks import Derating, PowerBlock
+from power.flexibility import DemandResponse, Flexibility, flexibility
 from power.gpu import GpuType, OperatingPoint, at_limit, concave_points
 from power.renewables import SolarArray
 from thermal.description import Provenance
@@ -69,6 +70,8 @@ def block(table: model.BlockTable, tz: ZoneInfo) -> SiteBlock:
         ),
         ramp_kw_per_min=table.ramp_kw_per_min,
         ramp_window_min=table.ramp_window_min,
+        ramp_fall_kw_per_min=table.ramp_fall_kw_per_min,
+        connection=build_power.connection(table.connection, tz),
     )
     solar = None
     if table.solar is not None:
@@ -233,4 +236,21 @@ def run(
         tokens_done=table.tokens_done,
         running_in=table.running_in,
         goodput=gang,
+    )
+
+
+def run_flexibility(table: model.RunTable) -> Flexibility:
+    """Return how far a run gives way."""
+    own = table.flexibility
+    return flexibility(table.priority) if own is None else flexibility(table.priority, own.tier, own.max_loss_share)
+
+
+def demand_response(table: model.DemandResponseTable) -> DemandResponse:
+    """Return what a site has agreed to do for the grid."""
+    return DemandResponse(
+        targets=tuple(table.targets),
+        simple_shed_share=None if table.simple_shed_share is None else tuple(table.simple_shed_share),
+        emergency_shed_share=table.emergency_shed_share,
+        lead_s=table.lead_s,
+        max_hold_s=60.0 * table.max_hold_min,
     )

@@ -12,6 +12,7 @@ from planner.config.draft import Draft, Placed
 from planner.config.faults import did_you_mean
 from planner.config.goodput_checks import check_goodput
 from planner.config.pool_checks import check_gpus, check_pools
+from planner.config.power_checks import check_power
 from planner.config.run_checks import check_runs
 from planner.config.source_checks import check_sources
 from planner.errors import ConfigError
@@ -35,9 +36,11 @@ def check(draft: Draft, catalogue: Mapping[str, GpuType], folder: Path) -> tuple
     tz = _timezone(draft)
     slot_minutes = _slot_minutes(draft)
     _check_week(draft, tz)
-    for kind, placed in (("block", draft.blocks), ("pool", draft.pools), ("run", draft.runs)):
+    named = (("block", draft.blocks), ("pool", draft.pools), ("run", draft.runs), ("contract", draft.contracts))
+    for kind, placed in named:
         _check_unique(kind, placed)
     check_blocks(draft, tz, slot_minutes)
+    check_power(draft, tz)
     gpus = check_gpus(draft, catalogue)
     pools = check_pools(draft, gpus, tz)
     warnings = check_runs(draft, pools, gpus, tz, slot_minutes)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from planner.config import build, model
+from planner.config import build, build_power, model
+from planner.config.accounts import read_accounting
 from planner.config.build_goodput import saves_s
 from planner.config.catalogue import gpu_catalogue
 from planner.config.checks import check
@@ -21,7 +23,6 @@ from planner.config.sweeps import read_sweeps
 from planner.errors import ConfigError
 from planner.timegrid import zone
 from planner.week import Prices
-from power.tariff import Tariff
 
 _AT_LINE = re.compile(r" ?\(at (?:line (\d+), column (\d+)|end of document)\)")
 
@@ -58,8 +59,9 @@ def site_from_text(text: str, file: Path) -> Site:
     row_faults = _read_csv(draft, file)
     draft.sweeps = read_sweeps(draft, gpu_catalogue(), file.parent)
     warnings = check(draft, gpu_catalogue(), file.parent) + draft.sweeps.told
-    faults.raise_if_any(row_faults.found if row_faults else ())
-    return _site(draft, name, warnings)
+    accounting, hour_faults = read_accounting(draft, file.parent)
+    faults.raise_if_any(fault for other in (row_faults, hour_faults) if other is not None for fault in other.found)
+    return replace(_site(draft, name, warnings), accounting=accounting)
 
 
 def _parse(text: str, name: str) -> dict[str, Any]:
@@ -118,7 +120,8 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...]) -> Site:
         carbon=draft.single["carbon"].table,
         sources=draft.single["sources"].table,
         flat_price_per_kwh=tariff.energy_per_kwh,
-        tariff=Tariff(tariff.adder_per_kwh, tariff.demand_charge_per_kw_month, tariff.month_to_date_peak_kw),
+        tariff=build_power.tariff(tariff),
+        contracts=tuple(build_power.contract(placed.table, place.zone, tz) for placed in draft.contracts),
         prices=Prices(place.currency, prices.carbon_per_t, prices.water_per_m3, prices.lateness_per_gpu_h),
         blocks=tuple(build.block(placed.table, tz) for placed in draft.blocks),
         pools=pools,
@@ -127,4 +130,6 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...]) -> Site:
             for run in (placed.table for placed in draft.runs)
         ),
         warnings=warnings,
+        demand_response=build.demand_response(draft.single["demand_response"].table),
+        flexibility={placed.table.name: build.run_flexibility(placed.table) for placed in draft.runs},
     )

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from planner.config import fields, gang_tables
+from planner.config import fields, gang_tables, power_tables
 from planner.config.fields import (
     Chance,
     Efficiency,
@@ -137,6 +137,11 @@ class TariffTable(Table):
     month_to_date_peak_kw: float = Field(
         ge=0, le=1e8, default=0.0, description="highest import already billed this month, kW"
     )
+    demand_interval_min: Literal[15, 30, 60] = Field(
+        default=15, description="minutes over which demand is measured; longer slots stand for theirs"
+    )
+    period: list[power_tables.PeriodTable] = Field(default=[], description="hours with rates of their own")
+    contracted: power_tables.ContractedDemandTable | None = Field(default=None, description="contracted demand")
 
 
 class MaintenanceTable(Table):
@@ -208,6 +213,9 @@ class BlockTable(Table):
     available_until: When | None = Field(default=None, description="first instant after service")
     ramp_kw_per_min: Power | None = Field(default=None, description="fastest change of IT power, kW per minute")
     ramp_window_min: float = Field(default=15.0, gt=0, le=60, description="minutes over which starts are staggered")
+    ramp_fall_kw_per_min: Power | None = Field(
+        default=None, description="fastest fall of IT power, kW per minute; ramp_kw_per_min where left out"
+    )
     cooling: CoolingTable = Field(description="its cooling plant")
     cooling_n1: bool = Field(
         default=False, description="whether IT power stays within what the plant carries with its worst unit out"
@@ -219,6 +227,9 @@ class BlockTable(Table):
     solar: SolarTable | None = Field(default=None, description="its solar array")
     battery: BatteryTable | None = Field(default=None, description="its battery")
     maintenance: list[MaintenanceTable] = Field(default=[], description="spans with less capacity")
+    connection: power_tables.ConnectionTable | None = Field(
+        default=None, description="feeders, transformers, steps and calls"
+    )
 
 
 class CommissioningTable(Table):
@@ -271,6 +282,17 @@ class StageTable(Table):
     )
 
 
+class FlexibilityTable(Table):
+    """How far a run gives way to the grid."""
+
+    tier: Literal[1, 2, 3] | None = Field(
+        default=None, description="1 (least) to 3 (most); by the run's priority where left out"
+    )
+    max_loss_share: Share | None = Field(
+        default=None, description="most of its throughput that it may lose over an event; 0.05, 0.2, 0.4 by tier"
+    )
+
+
 class RunTable(Table):
     """A training run: one gang of GPUs, whole or off."""
 
@@ -303,6 +325,28 @@ class RunTable(Table):
     sweep_workload: Name | None = Field(
         default=None, description="workload of the sweep, where its file holds several of them"
     )
+    flexibility: FlexibilityTable | None = Field(
+        default=None, description="how far it gives way while the grid asks for less; by its priority where left out"
+    )
+
+
+class DemandResponseTable(Table):
+    """What the site has agreed to do for the grid."""
+
+    targets: list[Name] = Field(default=[], description="names by which events address the site, beside its own")
+    simple_shed_share: list[Share] | None = Field(
+        default=None,
+        min_length=3,
+        max_length=3,
+        description="shares of the baseline that SIMPLE levels 1, 2 and 3 ask the site to go without",
+    )
+    emergency_shed_share: Share | None = Field(
+        default=None, description="share of the baseline that the site goes without in a grid emergency"
+    )
+    lead_s: Seconds = Field(default=60.0, description="time before an event's start at which new limits are set, s")
+    max_hold_min: float = Field(
+        default=30.0, ge=0, le=1440, description="longest time for which a run may wait with its GPUs held, min"
+    )
 
 
 class SourcesTable(Table):
@@ -328,7 +372,11 @@ class SiteFile(Table):
     tariff: TariffTable = Field(default=TariffTable(), description="the contract for grid energy")
     sources: SourcesTable = Field(default=SourcesTable(), description="where the series come from")
     goodput: GoodputTable = Field(default=GoodputTable(), description="how gangs fail and save")
+    demand_response: DemandResponseTable = Field(
+        default=DemandResponseTable(), description="what the site has agreed to do for the grid"
+    )
     gpu: dict[str, GpuTable] = Field(default={}, description="GPU types of your own")
     block: list[BlockTable] = Field(min_length=1, description="power blocks")
     pool: list[PoolTable] = Field(min_length=1, description="GPU pools")
+    contract: list[power_tables.ContractTable] = Field(default=[], description="energy contracts")
     run: list[RunTable] = Field(default=[], description="training runs")

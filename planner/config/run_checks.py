@@ -183,15 +183,16 @@ def _check_ramp(
         pool = pools[option.pool]
         for name, share in pool.shares:
             block = blocks.get(name)
-            if block is None or block.ramp_kw_per_min is None:
+            limits = [kw for kw in (block.ramp_kw_per_min, block.ramp_fall_kw_per_min) if kw] if block else []
+            if block is None or not limits:
                 continue
             step_kw = share * placed.table.gpus * (option.points[0].it_w_per_gpu - pool.gpu.idle_w_per_gpu) / 1000.0
-            limit_kw = block.ramp_kw_per_min * block.ramp_window_min
+            limit_kw = min(limits) * block.ramp_window_min
             if step_kw > limit_kw:
                 told.append(
                     f"a start of {placed.table.gpus} GPUs at {option.points[0].gpu_power_limit_w:g} W is a step of "
                     f"{step_kw:,.0f} kW; block {block.name!r} may change by {limit_kw:,.0f} kW between slots "
-                    f"({block.ramp_kw_per_min:g} kW/min over {block.ramp_window_min:g} min)"
+                    f"({min(limits):g} kW/min over {block.ramp_window_min:g} min)"
                 )
                 break
     if len(told) == len(options):

@@ -171,7 +171,8 @@ def _empty(_: str, found: Found) -> tuple[str, str]:
 
 def _too_long(_: str, found: Found) -> tuple[str, str]:
     most = found.limits["max_length"]
-    return f"has {len(found.value)} characters, more than {most}{found.meaning}", f"shorten it to {most}"
+    parts = "entries" if isinstance(found.value, list) else "characters"
+    return f"has {len(found.value)} {parts}, more than {most}{found.meaning}", f"shorten it to {most}"
 
 
 def _no_instant(kind: str, found: Found) -> tuple[str, str]:
@@ -206,5 +207,6 @@ _SENTENCES: dict[str, Callable[[str, Found], tuple[str, str]]] = {
     "string_too_short": _empty,
     "too_short": _empty,
     "string_too_long": _too_long,
+    "too_long": _too_long,
     "datetime_type": _no_instant,
 }

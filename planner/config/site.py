@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from power.flexibility import NOTHING_AGREED
 
 if TYPE_CHECKING:
     from planner.config.model import CarbonTable, HorizonTable, PlanTable, SiteTable, SourcesTable
     from planner.week import Pool, Prices, Run
+    from power.accounting import Accounting
     from power.battery import Battery
     from power.blocks import PowerBlock
+    from power.contracts import EnergyContract
+    from power.flexibility import DemandResponse, Flexibility
     from power.renewables import SolarArray
     from power.tariff import Tariff
     from thermal.plant import CoolingPlant
@@ -53,6 +59,10 @@ class Site:
         pools: GPU pools.
         runs: Training runs; `earliest_start` is `ALWAYS` where the file names none.
         warnings: Sentences about what is allowed but looks wrong.
+        accounting: What its carbon accounts are kept by.
+        demand_response: What it has agreed to do for the grid.
+        flexibility: Run -> how far it gives way while the grid asks for less.
+        contracts: Energy contracts in force and on offer.
     """
 
     file: str
@@ -68,11 +78,25 @@ class Site:
     pools: tuple[Pool, ...]
     runs: tuple[Run, ...]
     warnings: tuple[str, ...]
+    accounting: Accounting | None = None
+    demand_response: DemandResponse = NOTHING_AGREED
+    flexibility: Mapping[str, Flexibility] = field(default_factory=dict)
+    contracts: tuple[EnergyContract, ...] = ()
 
     @property
     def name(self) -> str:
         """The site's name."""
         return self.place.name
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """Sentences about what blocks declare and no plan decides: smoothing of swings faster than any slot."""
+        return tuple(
+            f"Block {block.power.name!r} declares to smooth swings of up to {smoothing.power_kw:,.0f} kW and "
+            f"{smoothing.up_to_s:g} s ({smoothing.means}); no plan relies on it."
+            for block in self.blocks
+            if block.power.connection is not None and (smoothing := block.power.connection.smoothing) is not None
+        )
 
     @property
     def has_solar(self) -> bool:

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.evaluate.accounts import carbon_per_it_kwh, check_accounts, cost_terms, window_carbon_kg
+from planner.evaluate.agreements import agreement_money, check_agreements, ppa_flows
+from planner.evaluate.bill import check_contracts, settle_bill
 from planner.evaluate.chances import SIMULATED_WEEKS, check_chances, with_chances
 from planner.evaluate.events import check_limits
 from planner.evaluate.header import check_header, check_names
+from planner.evaluate.own_supply import check_own
 from planner.evaluate.promises import (
     check_deadlines,
     check_places,
@@ -79,9 +82,14 @@ def evaluate(
         found += check_block(week, block, by_actual, cut)
         found += check_setpoint(week, block, plans[block.name])
         found += check_stated(week, plans[block.name], by_plan)
+        found += check_own(week, block, plans[block.name], by_actual)
     found += check_limits(week, limits, seen, cut)
     stated_kg_per_kwh = carbon_per_it_kwh(week, week.signals, [s.result for s in stated])
     kg_per_kwh = carbon_per_it_kwh(week, signals or week.signals, [s.result for s in seen])
+    stated_kw = np.sum([s.result.import_kw for s in stated], axis=0)
+    found += check_contracts(week, calendar.contracts, stated_kw)
+    taken_kw = sum((np.array(plan.take_kw) for plan in calendar.contracts), np.zeros(week.grid.n_slots))
+    found += check_agreements(week, calendar, stated_kw, taken_kw)
     results: list[RunResult] = []
     for run_trace in traces:
         gang_kw = asked.gang_kw[run_trace.run.name]
@@ -99,7 +107,7 @@ def evaluate(
         carbon = float(window_carbon_kg(run_trace, gang_kw, kg_per_kwh, cut).sum())
         results.append(_run_result(run_trace, energy_kwh, carbon, done))
     found += check_shortfalls(week, calendar, {r.run: r.stages for r in results})
-    return _totals(week, signals or week.signals, traces, results, seen, found)
+    return _totals(week, signals or week.signals, traces, results, seen, found, calendar)
 
 
 def _run_result(
@@ -124,10 +132,14 @@ def _totals(
     results: Sequence[RunResult],
     seen: Sequence[BlockReplay],
     found: Sequence[Violation],
+    calendar: Calendar,
 ) -> Evaluation:
     blocks = tuple(s.result for s in seen)
     slot_h = week.grid.slot_h
     site_kw = np.sum([b.import_kw for b in blocks], axis=0)
+    flows = ppa_flows(week, calendar, None if signals is week.signals else signals, site_kw)
+    generation_kg = sum(float(b.generation_kg.sum()) for b in blocks)
+    bill = settle_bill(week, signals, calendar.contracts, site_kw)
     stored = [
         float(result.battery_kwh[-1]) - block.battery.initial_share * block.battery.energy_kwh
         for block, result in zip(week.blocks, blocks, strict=True)
@@ -143,8 +155,8 @@ def _totals(
         it_energy_kwh=energy_kwh("it_kw"),
         solar_kwh=energy_kwh("solar_kw"),
         curtailed_kwh=energy_kwh("curtailed_kw"),
-        carbon_kg=float(carbon_kg(signals.ci_gco2_per_kwh, site_kw, slot_h).sum()),
-        terms=cost_terms(week, signals, blocks, traces),
+        carbon_kg=float(carbon_kg(signals.ci_gco2_per_kwh, site_kw, slot_h).sum()) + generation_kg,
+        terms=cost_terms(week, signals, seen, traces, bill, agreement_money(week, signals, flows)),
         water_l=sum(float(b.water_l.sum()) for b in blocks),
         tokens=sum(r.tokens for r in results),
         peak_kw=float(site_kw.max()),
@@ -153,6 +165,11 @@ def _totals(
         runs=tuple(results),
         blocks=blocks,
         violations=tuple(found),
+        contracts=bill.contracts,
+        wind_kwh=energy_kwh("wind_kw"),
+        generation_kwh=energy_kwh("generation_kw"),
+        generation_carbon_kg=generation_kg,
+        export_kwh=energy_kwh("export_kw"),
     )
 
 
