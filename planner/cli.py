@@ -6,21 +6,21 @@ config, 3 infeasible or broken promises, 4 data unavailable, 5 not permitted, 13
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
 from planner.calibrate_command import calibrate_command
 from planner.errors import ConfigError, GridpaceError
+from planner.json_output import json_errors, print_json
+from planner.respond_command import respond_command
 from planner.terminal import clean_stdout, note, open_streams, stage
 
 BROKEN_PROMISES = 3
@@ -66,7 +66,7 @@ def plan_command(
 
     Exits with 3 where the judge finds a promise broken that the plan does not name itself.
     """
-    with _json_errors(as_json), clean_stdout():
+    with json_errors(as_json), clean_stdout():
         with stage("reading the site and its series"):
             from planner.inputs import read_week
 
@@ -97,7 +97,7 @@ def plan_command(
         if found.status != "optimal":
             note(f"note: the planning time ran out at a certified gap of {100 * found.mip_gap:.2f} %.")
     if as_json:
-        _print_json(told)
+        print_json(told)
     else:
         for line in closing_lines(outcome, told["files"]):
             click.echo(line)
@@ -225,7 +225,7 @@ def thermal_command(
 
     Takes the IT power of the calendar in force in the week's folder, and full rated power where there is none.
     """
-    with _json_errors(as_json), clean_stdout():
+    with json_errors(as_json), clean_stdout():
         with stage("reading the site and its weather"):
             from planner.thermal_inputs import read_outlook
 
@@ -242,13 +242,14 @@ def thermal_command(
         with stage("writing"):
             write_files({page: thermal_html(outlook), data: thermal_json(document)})
     if as_json:
-        _print_json(document | {"files": {"report": str(page), "data": str(data)}})
+        print_json(document | {"files": {"report": str(page), "data": str(data)}})
     else:
         for line in closing_lines(outlook, (page, data)):
             click.echo(line)
 
 
 cli.add_command(calibrate_command)
+cli.add_command(respond_command)
 
 
 @cli.command("check", short_help="Have the independent judge replay a calendar.")
@@ -263,7 +264,7 @@ def check_command(calendar: Path, site: Path, as_json: bool, actual: bool, offli
     Exits with 3 where a promise is broken, with --actual also where a limit is on the series as they were. Work that
     the calendar itself names as not kept breaks none.
     """
-    with _json_errors(as_json), clean_stdout():
+    with json_errors(as_json), clean_stdout():
         from planner.evaluate import evaluate
         from planner.folders import read_published
         from planner.inputs import hindsight_of, week_of
@@ -274,7 +275,7 @@ def check_command(calendar: Path, site: Path, as_json: bool, actual: bool, offli
         found = evaluate(header, runs, week)
         hindsight = hindsight_of(week, header, runs, found, site, offline=offline) if actual else None
     if as_json:
-        _print_json(verdict(header, found, hindsight))
+        print_json(verdict(header, found, hindsight))
     else:
         for line in verdict_lines(header, found, hindsight, week.prices.currency):
             click.echo(line)
@@ -386,32 +387,6 @@ def _tell(error: GridpaceError, arguments: Sequence[str]) -> None:
 def _trace(arguments: Sequence[str]) -> None:
     if "--debug" in arguments:
         traceback.print_exc()
-
-
-@contextmanager
-def _json_errors(as_json: bool) -> Iterator[None]:
-    """Where one JSON object is promised, a failure prints one too, so that a script can always read it."""
-    try:
-        yield
-    except Exception as error:
-        if as_json:
-            _print_json(
-                {
-                    "error": {
-                        "kind": type(error).__name__,
-                        "what": getattr(error, "what", f"internal: {error}"),
-                        "why": getattr(error, "why", ""),
-                        "fix": getattr(error, "fix", ""),
-                        "conflicts": list(getattr(error, "conflicts", ())),
-                        "exit_code": getattr(error, "exit_code", 1),
-                    }
-                }
-            )
-        raise
-
-
-def _print_json(value: dict[str, Any]) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False))
 
 
 def _instant(text: str | None) -> datetime | None:

@@ -2,6 +2,7 @@
 
 `stages` is written `name=tokens@deadline`, several joined by ";", such as
 `pretrain=1.2e12@2024-05-16T18:00; align=3e11@2024-05-19T12:00`.
+`flexibility` is a tier such as 2, or `tier=1; max_loss_share=0.03`.
 `pools` and `power_limits_w` are joined by ";". `tokens_per_gpu_s` is a number or `H100-SXM=945; H200-SXM=1040`.
 """
 
@@ -114,6 +115,13 @@ def _rates(text: str) -> float | dict[str, float]:
     return {name.strip(): _number(value.strip()) for name, _, value in pairs}
 
 
+def _flexibility(text: str) -> dict[str, float | int]:
+    if "=" not in text:
+        return {"tier": _number(text)}
+    pairs = [part.partition("=") for part in _texts(text)]
+    return {name.strip(): _number(value.strip()) for name, _, value in pairs}
+
+
 def _pairs(text: str) -> dict[str, float | int]:
     pairs = [part.partition("=") for part in _texts(text)]
     return {name.strip(): _number(value.strip()) for name, _, value in pairs}
@@ -141,6 +149,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "power_limits_w": _numbers,
     "tokens_per_gpu_s": _rates,
     "earliest_start": _instant,
+    "flexibility": _flexibility,
 }
 
 _FORMS = {
@@ -149,4 +158,5 @@ _FORMS = {
     "tokens_per_gpu_s": "write a number, or one per GPU type: H100-SXM=945; H200-SXM=1040",
     "earliest_start": "write it as 2024-05-13T06:00",
     "goodput": "write key=value joined by ;, such as failures_per_gpu_day=5e-4; parameters=7e10",
+    "flexibility": "write a tier such as 2, or tier=1; max_loss_share=0.03",
 }

@@ -8,6 +8,7 @@ import pytest
 
 from planner.config import SiteFaults, load_site, starter_site
 from planner.config.runs_csv import COLUMNS
+from power.flexibility import Flexibility
 
 HEADER = "name,gpus,stages,tokens_per_gpu_s,pools,power_limits_w,earliest_start,min_run_h\n"
 ROW = '"a, b",8,pretrain=1e9@2024-05-16T18:00; align=2e8@2024-05-19T12:00:00Z,H100-SXM=8400,racks,500; 700,,\n'
@@ -57,11 +58,14 @@ def test_every_key_of_a_run_table_is_a_column(tmp_path):
         "goodput": "failures_per_gpu_day=0.01; restart_s=900",
         "sweep": "sweep.csv",
         "sweep_workload": "mine",
+        "flexibility": "tier=1; max_loss_share=0.03",
     }
     assert set(cells) == set(COLUMNS)
     sweep = "Workload,GPU power cap,throughput,power per GPU\nmine,400,60,390\nmine,550,85,530\nmine,700,100,660\n"
     (tmp_path / "sweep.csv").write_text(sweep, "utf-8")
-    run = _load(tmp_path, ",".join(cells) + "\n" + ",".join(cells.values()) + "\n").run("x")
+    site = _load(tmp_path, ",".join(cells) + "\n" + ",".join(cells.values()) + "\n")
+    run = site.run("x")
+    assert site.flexibility["x"] == Flexibility(tier=1, max_loss_share=0.03)
     assert run.earliest_start == datetime(2024, 5, 13, 6, tzinfo=UTC)
     assert (run.priority, run.checkpoint_s, run.reload_s, run.min_run_h) == (1, 1.5, 2.0, 3.0)
     assert (run.min_pause_h, run.max_pauses, run.on_off_grid_h) == (4.0, 5, 6.0)
@@ -69,6 +73,13 @@ def test_every_key_of_a_run_table_is_a_column(tmp_path):
     assert run.goodput.failures_per_s == 8 * 0.01 / 86400
     assert run.goodput.restart_s == 900.0
     assert [point.relative_throughput for point in run.options[0].points] == [1.0]
+
+
+def test_a_tier_alone_or_none(tmp_path):
+    rows = "name,gpus,stages,tokens_per_gpu_s,flexibility\nx,8,s=1e12@2024-05-16T18:00,8400,3\n"
+    rows += "y,8,s=1e12@2024-05-16T18:00,8400,\n"
+    site = _load(tmp_path, rows)
+    assert (site.flexibility["x"], site.flexibility["y"]) == (Flexibility(3, 0.4), Flexibility(2, 0.2))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,258 @@
+"""The answer to an event: a small exact program, then the decisions as courses and flows, checked on the physics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.errors import Infeasible
+from planner.export.wording import power
+from planner.optimize.solver import Highs
+from planner.respond.course import HOLD, OFF, RUN, throughput
+from planner.respond.rows import Rows
+from planner.respond.run_columns import SAME, add_run
+from planner.respond.site_load import block_load, flows_of
+from planner.respond.site_rows import MARGIN, add_site
+from planner.timegrid import iso
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import numpy.typing as npt
+
+    from planner.respond.course import Course
+    from planner.respond.question import Question
+    from planner.respond.run_columns import Mix, RunColumns
+    from planner.respond.site_load import BlockLoad, Flows
+    from planner.respond.site_rows import SiteColumns
+
+ROUNDS = 5
+GAP = 1e-3
+TIME_LIMIT_S = 3.0
+"""For the choice of waits, stops and added hours; with that made, what remains is a linear program of a moment."""
+OVER_COST = 1e4
+"""A kW above a limit costs this many GPU-hours of lateness: far more than all that a kW of GPUs makes in a week."""
+LIMIT_STEPS_PER_W = 1000.0
+WORTH_A_CHANGE = 1e-3
+"""Of full throughput: later windows are left alone for less."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the site does.
+
+    Args:
+        question: What was asked.
+        courses: Every run, in the week's order.
+        flows: Block -> battery and sources.
+        loads: Block -> what it draws per piece.
+        status: "optimal" or "time-limit".
+    """
+
+    question: Question
+    courses: tuple[Course, ...]
+    flows: Mapping[str, Flows]
+    loads: Mapping[str, BlockLoad]
+    status: str
+
+    def import_kw(self, block: str | None) -> npt.NDArray[np.float64]:
+        """Return the import of a block, or of the site, per piece, kW, shape (P,)."""
+        return np.asarray(np.sum([v.import_kw for k, v in self.loads.items() if block in {None, k}], axis=0))
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """The limits cannot be kept.
+
+    Args:
+        over_kw: How far above them the best answer stays at its worst instant, kW.
+        proven: Whether no answer stays less far above them.
+    """
+
+    over_kw: float
+    proven: bool
+
+
+def answer(ask: Callable[[bool], Question]) -> Answer:
+    """Return the best answer that keeps every limit at every instant.
+
+    Runs give way first; only where that does not do may they also wait.
+
+    Args:
+        ask: Returns the question, by whether runs may wait with their GPUs held.
+
+    Raises:
+        Infeasible: The limits cannot be kept; it says what is the lowest that can.
+    """
+    question = ask(False)  # noqa: FBT003 - the one thing that differs
+    found = _settled(question)
+    if isinstance(found, Beyond) and question.limits:
+        question = ask(True)  # noqa: FBT003
+        found = _settled(question)
+    if isinstance(found, Beyond):
+        raise _cannot(question, found)
+    return found
+
+
+def _settled(question: Question) -> Answer | Beyond:
+    """Solve, see what the exact cooling draws, and solve again until every limit is kept and none is missed by much."""
+    shape = (len(question.limits), len(question.pieces.slot))
+    margin_kw = np.zeros(shape)
+    best: Answer | Beyond = Beyond(np.inf, proven=False)
+    chosen: npt.NDArray[np.float64] | None = None
+    for _ in range(ROUNDS):
+        found = _solve(question, margin_kw, chosen)
+        if isinstance(found, Beyond):
+            return best if isinstance(best, Answer) else found
+        answered, counted_kw, chosen = found
+        off_kw = np.zeros(shape)
+        kept = True
+        close = True
+        for i, limit in enumerate(question.limits):
+            here = question.pieces.inside(*question.seconds(limit))
+            exact_kw = answered.import_kw(limit.block)
+            off_kw[i, here] = (exact_kw - counted_kw[i])[here]
+            kept &= bool((exact_kw[here] <= limit.limit_kw * (1.0 + 1e-9)).all())
+            bound = counted_kw[i] + margin_kw[i] >= limit.limit_kw * (1.0 - 1e-4)
+            close &= bool((limit.limit_kw - exact_kw <= 1e-3 * limit.limit_kw)[here & bound].all())
+        if kept:
+            best = answered
+            if close:
+                return answered
+        margin_kw = off_kw
+    return best
+
+
+def _solve(
+    question: Question, margin_kw: npt.NDArray[np.float64], chosen: npt.NDArray[np.float64] | None
+) -> tuple[Answer, list[npt.NDArray[np.float64]], npt.NDArray[np.float64]] | Beyond:
+    """Solve once; `chosen` holds the whole columns of an earlier round, which then stay."""
+    rows = Rows()
+    runs = [add_run(rows, question, course) for course in question.courses]
+    over_cost = OVER_COST * question.week.prices.lateness_per_gpu_h
+    site = add_site(rows, question, runs, margin_kw, over_cost)
+    matrix = rows.matrix()
+    if chosen is not None:
+        lower, upper = (np.where(matrix.whole, np.round(chosen), bound) for bound in (matrix.lower, matrix.upper))
+        matrix = replace(matrix, lower=lower, upper=upper)
+    told = Highs(matrix, whole=chosen is None, mip_rel_gap=GAP).run(TIME_LIMIT_S)
+    if told.values is None:
+        return Beyond(np.inf, proven=False)
+    x = told.values
+    scale_kw = max((limit.limit_kw for limit in question.limits), default=0.0)
+    if x[site.over] > 2.0 * MARGIN * scale_kw + 1e-3:
+        return Beyond(float(x[site.over]), proven=told.status == "optimal")
+    courses = tuple(_decided(question, run, x) for run in runs)
+    flows = {b.block.name: _flows(question, b.block.name, site, x) for b in site.blocks}
+    loads = {
+        block.name: block_load(
+            question.week, block, question.plans[block.name], flows[block.name], courses, question.pieces
+        )
+        for block in question.week.blocks
+    }
+    answered = Answer(question, courses, flows, loads, "optimal" if told.status == "optimal" else "time-limit")
+    counted = [_counted_kw(question, site, flows, limit.block, x) for limit in question.limits]
+    return answered, counted, x
+
+
+def _counted_kw(
+    question: Question, site: SiteColumns, flows: Mapping[str, Flows], block: str | None, x: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the import as the program counts it per piece, kW, shape (P,)."""
+    total = np.zeros(len(question.pieces.slot))
+    for columns in site.blocks:
+        name = columns.block.name
+        if block not in {None, name}:
+            continue
+        changed = (flows[name].taken_kw - flows_of(question.plans[name]).taken_kw)[question.pieces.slot]
+        kw = columns.planned_kw + changed
+        for p, it in columns.it.items():
+            kw[p] = x[it] + x[columns.cooling[p]] + flows[name].taken_kw[question.pieces.slot[p]]
+        total += kw
+    return total
+
+
+def _flows(question: Question, name: str, site: SiteColumns, x: npt.NDArray[np.float64]) -> Flows:
+    flows = flows_of(question.plans[name])
+    columns = next(b for b in site.blocks if b.block.name == name)
+    charge, discharge, solar = flows.charge_kw.copy(), flows.discharge_kw.copy(), flows.solar_kw.copy()
+    if columns.battery is not None:
+        at = list(columns.battery.slots)
+        charge[at], discharge[at] = x[list(columns.battery.charge)], x[list(columns.battery.discharge)]
+        both = np.minimum(charge, discharge) > 0.0
+        battery = columns.block.battery
+        assert battery is not None
+        # what goes in and out in one slot goes through the store for nothing
+        stored = charge * battery.charge_efficiency - discharge / battery.discharge_efficiency
+        charge = np.where(both, np.maximum(stored, 0.0) / battery.charge_efficiency, charge)
+        discharge = np.where(both, np.maximum(-stored, 0.0) * battery.discharge_efficiency, discharge)
+    for slot, column in columns.unused.items():
+        solar[slot] -= x[column]
+    charge, discharge, solar = (np.where(np.abs(v) < 1e-6, 0.0, np.round(v, 6)) for v in (charge, discharge, solar))
+    return replace(flows, charge_kw=charge, discharge_kw=discharge, solar_kw=solar)
+
+
+def _decided(question: Question, run: RunColumns, x: npt.NDArray[np.float64]) -> Course:
+    course = run.course
+    state, limit_w, why = course.state.copy(), course.limit_w.copy(), list(course.why)
+    planned = throughput(course)
+    named = " and ".join(dict.fromkeys(limit.event for limit in question.limits)) or "the event"
+    for mix in run.changed:
+        p = mix.piece
+        if p in run.waits and x[run.waits[p]] > 0.5:
+            state[p], limit_w[p], why[p] = HOLD, 0.0, f"waits with its GPUs held: {named}"
+            continue
+        if run.absence is not None and p in run.absence.pieces and x[run.absence.column] > 0.5:
+            state[p], limit_w[p] = OFF, 0.0
+            why[p] = f"starts later: {named}" if run.absence.later else f"paused: {named}"
+            continue
+        speed = _speed(mix, x)
+        if abs(speed - planned[p]) > 10.0 * SAME:
+            limit_w[p], why[p] = _limit(course, speed), f"throttled: {named}"
+    for mix in (*run.raised, *run.added):
+        p = mix.piece
+        speed = _speed(mix, x)
+        if run.absence is not None and p in run.absence.pieces and x[run.absence.column] > 0.5:
+            state[p], limit_w[p], why[p] = OFF, 0.0, f"paused: {named}"
+        elif speed - planned[p] > WORTH_A_CHANGE:
+            state[p], limit_w[p], why[p] = RUN, _limit(course, speed), f"makes up for {named}"
+    return replace(course, state=state, limit_w=limit_w, why=tuple(why))
+
+
+def _speed(mix: Mix, x: npt.NDArray[np.float64]) -> float:
+    shares = np.clip(x[list(mix.columns)], 0.0, 1.0)
+    total = float(shares.sum())
+    return float(shares @ mix.relative_throughput) / total if total > 0.5 else 0.0
+
+
+def _limit(course: Course, speed: float) -> float:
+    """Return the GPU power limit that gives a throughput, W: rounded down, so that no power limit is lost to it."""
+    assert course.option is not None
+    points = course.option.points
+    asked = np.interp(speed, [p.relative_throughput for p in points], [p.gpu_power_limit_w for p in points])
+    stepped = np.floor(float(asked) * LIMIT_STEPS_PER_W + SAME) / LIMIT_STEPS_PER_W
+    return float(np.clip(stepped, points[0].gpu_power_limit_w, points[-1].gpu_power_limit_w))
+
+
+def _cannot(question: Question, found: Beyond) -> Infeasible:
+    tightest = min(question.limits, key=lambda limit: limit.limit_kw)
+    who = "the site" if tightest.block is None else f"block {tightest.block!r}"
+    if not np.isfinite(found.over_kw):
+        return Infeasible(
+            f"event {tightest.event!r} asks {who} for {power(tightest.limit_kw)} from {iso(tightest.start)}, and no "
+            "answer was found in time",
+            fix="ask again with a shorter event, or take the event to the operators",
+        )
+    reachable = tightest.limit_kw + found.over_kw
+    tiers = sorted({(f.tier, f.max_loss_share) for f in question.flexibility.values()})
+    rows = tuple(f"tier {tier}: no run loses more than {100 * share:g} % of its throughput" for tier, share in tiers)
+    lowest = "the lowest that the site can hold is" if found.proven else "the lowest found that the site can hold is"
+    return Infeasible(
+        f"event {tightest.event!r} asks {who} to import {power(tightest.limit_kw)} at most from "
+        f"{iso(tightest.start)} to {iso(tightest.end)}; {lowest} {power(reachable)}",
+        "what the runs' flexibility, the GPUs' idle power and their cooling leave is more than that",
+        f"agree on {power(reachable)} or more, or let runs lose more (max_loss_share, max_hold_min)",
+        conflicts=rows,
+    )

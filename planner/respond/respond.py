@@ -1,0 +1,136 @@
+"""From events and a calendar in force to an answer that the judge has looked at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.evaluate import evaluate
+from planner.respond.answer import answer
+from planner.respond.demand import asked_of, digest, import_limits, with_signals
+from planner.respond.new_calendar import carries_on, new_calendar
+from planner.respond.outcome import Response, delivered, gives_way
+from planner.respond.question import pose, span_of
+from planner.timegrid import iso
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    import numpy.typing as npt
+
+    from planner.respond.question import Question
+    from planner.week import Week
+    from power.events import Ask, GridEvent, ImportLimit
+    from power.flexibility import DemandResponse, Flexibility
+    from trainer_hooks.contract import Calendar, RunCalendar
+
+_SECOND = timedelta(seconds=1)
+PLAN_AS_BASELINE = (
+    "the baseline is what the calendar in force imports: there is no measured import of ten like days before the event"
+)
+
+
+def respond(
+    week: Week,
+    header: Calendar,
+    runs: Sequence[RunCalendar],
+    events: Sequence[GridEvent],
+    *,
+    now: datetime,
+    agreed: DemandResponse,
+    flexibility: Mapping[str, Flexibility],
+    measured: tuple[npt.NDArray[np.float64], str] | None = None,
+) -> tuple[Response, list[RunCalendar]]:
+    """Answer events with as few changes to the calendar in force as need be.
+
+    Args:
+        week: The inputs that the calendar was made from.
+        header: The calendar in force.
+        runs: Its windows.
+        events: What the grid asks for.
+        now: The instant of decision, UTC; nothing before it changes.
+        agreed: What the site has agreed to do.
+        flexibility: Run -> how far it gives way.
+        measured: Import of the site without the event per slot, kW, shape (T,), by what was measured before it, and how
+            it was made; None where nothing was measured: the calendar in force then is the baseline.
+
+    Returns:
+        The answer, and the windows of every run in its calendar.
+
+    Raises:
+        ConfigError: An event is not for this site, is over, or asks for what the site file does not agree to.
+        Infeasible: The limits cannot be kept; it says what is the lowest that can.
+    """
+    asks = asked_of(week, events, agreed, now)
+    planned_kw = {plan.block: np.array(plan.import_kw) for plan in header.blocks}
+    site_kw = np.sum(list(planned_kw.values()), axis=0) if measured is None else measured[0]
+    baseline_kw: dict[str | None, npt.NDArray[np.float64]] = {None: site_kw}
+    baseline_kw.update(planned_kw)
+    limits = import_limits(week, asks, agreed, baseline_kw)
+    seen, priced = with_signals(week, asks)
+    seen = replace(seen, issued_at=now)
+    now_s = max(0.0, (now - week.grid.start).total_seconds())
+    spans_s = [_seconds(week, ask) for ask in asks]
+    lead_s = agreed.lead_s if limits else 0.0
+    span = span_of(seen, {plan.block: plan for plan in header.blocks}, now_s, spans_s, lead_s)
+
+    def ask(waits: bool) -> Question:
+        return pose(
+            seen,
+            header,
+            runs,
+            now_s=now_s,
+            span=span,
+            limits=limits,
+            priced=priced,
+            flexibility=flexibility,
+            agreed=agreed,
+            waits=waits,
+        )
+
+    found = answer(ask)
+    names = tuple(dict.fromkeys(event.name for event in events))
+    after, changed = new_calendar(found, header, names, digest(asks, limits))
+    promised = tuple(p for p in (_promised(found.question, limit) for limit in limits) if p is not None)
+    response = Response(
+        answer=found,
+        before=header,
+        after=after,
+        was=evaluate(header, runs, replace(seen, issued_at=header.issued_at)),
+        found=evaluate(after, changed, seen, limits=promised),
+        delivered=delivered(found, baseline_kw),
+        runs=gives_way(found),
+        baseline=PLAN_AS_BASELINE if measured is None else measured[1],
+        notes=(*dict.fromkeys(note for event in events for note in event.notes), *_late(found.question, limits)),
+        changes=not carries_on(found),
+    )
+    return response, changed
+
+
+def _seconds(week: Week, ask: Ask) -> tuple[float, float]:
+    assert ask.end is not None
+    return (ask.start - week.grid.start).total_seconds(), (ask.end - week.grid.start).total_seconds()
+
+
+def _promised(question: Question, limit: ImportLimit) -> ImportLimit | None:
+    """Return the part of a limit that can be promised: the ramps' way down to it is not."""
+    from_s, until_s = question.seconds(limit)
+    if from_s >= until_s:
+        return None
+    start = limit.end - (until_s - from_s) * _SECOND
+    return replace(limit, start=start)
+
+
+def _late(question: Question, limits: Sequence[ImportLimit]) -> tuple[str, ...]:
+    if not limits:
+        return ()
+    asked_s = (min(limit.start for limit in limits) - question.week.grid.start).total_seconds()
+    late_s = question.span.met_s - asked_s
+    if late_s <= 0.0:
+        return ()
+    at = question.week.grid.start + question.span.met_s * _SECOND
+    return (f"Decided too late for the ramps: the limits hold from {iso(at)} on, {late_s:.0f} s after their start.",)

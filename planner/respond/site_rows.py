@@ -1,0 +1,363 @@
+"""What holds for blocks and site in each piece that an answer may touch: power, cooling, ramps, battery, limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.optimize.limits import energy_worth
+from planner.respond.course import HOLD, OFF
+from planner.respond.site_load import block_load, cooling_kw, flows_of
+from thermal.reserve import carried_it_kw
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from planner.respond.question import Question
+    from planner.respond.rows import Rows, Terms
+    from planner.respond.run_columns import RunColumns
+    from planner.week import Block
+
+SEGMENTS = 8
+MARGIN = 2e-6
+"""Of every power limit: covers the solver's tolerance and limits rounded to a milliwatt."""
+RECOVERY_H = 24.0
+"""A battery is back where the calendar in force had it this long after the event."""
+
+
+@dataclass(frozen=True)
+class BatteryColumns:
+    """A battery's slots in which it may differ.
+
+    Args:
+        slots: The slots.
+        charge: Columns of AC charging, kW.
+        discharge: Columns of AC discharging, kW.
+    """
+
+    slots: tuple[int, ...]
+    charge: tuple[int, ...]
+    discharge: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class BlockColumns:
+    """A block's columns.
+
+    Args:
+        block: The block.
+        it: Piece -> column of IT power, kW.
+        cooling: Piece -> column of cooling power, kW.
+        unused: Slot -> column of planned solar power that is not used, kW.
+        battery: Its battery's columns, or None.
+        planned_kw: Import in the calendar in force as the program counts it, kW, shape (P,).
+    """
+
+    block: Block
+    it: Mapping[int, int]
+    cooling: Mapping[int, int]
+    unused: Mapping[int, int]
+    battery: BatteryColumns | None
+    planned_kw: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SiteColumns:
+    """The site's columns.
+
+    Args:
+        blocks: By block, in the week's order.
+        over: Column of how far the worst instant is above a limit, kW.
+    """
+
+    blocks: tuple[BlockColumns, ...]
+    over: int
+
+
+def add_site(
+    rows: Rows, question: Question, runs: Sequence[RunColumns], margin_kw: npt.NDArray[np.float64], over_cost: float
+) -> SiteColumns:
+    """Add the columns and rows of blocks and site.
+
+    Args:
+        rows: The program.
+        question: The event and the calendar.
+        runs: Columns of the runs.
+        margin_kw: Per limit and piece, what the program's import is taken above itself, kW, shape (L, P).
+        over_cost: Cost of a kW above a limit.
+    """
+    touched = sorted({m.piece for r in runs for m in (*r.changed, *r.raised, *r.added)})
+    blocks = tuple(_add_block(rows, question, block, runs, touched) for block in question.week.blocks)
+    over = rows.column(upper=np.inf, cost=over_cost)
+    _limit_rows(rows, question, blocks, margin_kw, over)
+    _peak_rows(rows, question, blocks, touched)
+    return SiteColumns(blocks, over)
+
+
+def _add_block(
+    rows: Rows, question: Question, block: Block, runs: Sequence[RunColumns], touched: Sequence[int]
+) -> BlockColumns:
+    week, pieces, plan = question.week, question.pieces, question.plans[block.name]
+    flows = flows_of(plan)
+    load = block_load(week, block, plan, flows, question.courses, pieces)
+    gangs = _gang_terms(question, block, runs)
+    fixed_kw = load.it_kw - _decided_kw(question, block, runs)
+    slope, intercept = _segments(question, block)
+    room_kw = week.capacity_kw(block)[pieces.slot] * (1.0 - MARGIN)
+    most_kw = carried_it_kw(block.plant, block.reserve, week.signals.dry_bulb_c, week.signals.wet_bulb_c)
+    most_kw = np.maximum(np.where(week.plant_powered(block), most_kw, 0.0)[pieces.slot] * (1.0 - MARGIN), load.it_kw)
+    lines_kw = slope[pieces.slot] * load.it_kw[:, None] + intercept[pieces.slot]
+    counted_kw = load.it_kw + lines_kw.max(axis=1)
+    it, drawn = {}, {}
+    for p in touched:
+        t = pieces.slot[p]
+        it[p], drawn[p] = rows.column(upper=float(most_kw[p])), rows.column(upper=np.inf)
+        rows.row([(it[p], 1.0), *((c, -kw) for c, kw in gangs.get(p, []))], float(fixed_kw[p]), float(fixed_kw[p]))
+        for s, i in zip(slope[t], intercept[t], strict=True):
+            rows.row([(drawn[p], 1.0), (it[p], -float(s))], lower=float(i))
+        rows.row([(it[p], 1.0), (drawn[p], 1.0)], upper=max(float(room_kw[p]), float(counted_kw[p])))
+    battery = _add_battery(rows, question, block)
+    unused = {}
+    if block.solar is not None:
+        for t in sorted({int(pieces.slot[p]) for p in touched}):
+            if flows.solar_kw[t] > 0.0:
+                unused[t] = rows.column(upper=float(flows.solar_kw[t]))
+    found = BlockColumns(block, it, drawn, unused, battery, counted_kw + flows.taken_kw[pieces.slot])
+    _import_rows(rows, question, found, room_kw, touched)
+    _ramp_rows(rows, question, found, load.it_kw)
+    worth, hours = energy_worth(week), pieces.length_s / 3600.0
+    for p in touched:
+        if pieces.start_s[p] >= question.span.end_s or question.priced[pieces.slot[p]]:
+            for column in (it[p], drawn[p]):
+                rows.priced(column, float(worth[pieces.slot[p]] * hours[p]))
+    return found
+
+
+def _gang_terms(question: Question, block: Block, runs: Sequence[RunColumns]) -> dict[int, Terms]:
+    """Return piece -> columns with the IT power that they add to a block, kW."""
+    week, powered = question.week, block.idle_powered[question.pieces.slot]
+    found: dict[int, Terms] = {}
+    for run in runs:
+        option = run.course.option
+        share = 0.0 if option is None else week.pool(option.pool).share_in(block.name)
+        if option is None or not share:
+            continue
+        idle_w = week.pool(option.pool).gpu.idle_w_per_gpu
+        gpus_k = run.course.run.gpus * share / 1000.0
+        for mix in (*run.changed, *run.raised, *run.added):
+            saved_w = idle_w if powered[mix.piece] else 0.0
+            terms = [(c, gpus_k * float(w - saved_w)) for c, w in zip(mix.columns, mix.it_w_per_gpu, strict=True)]
+            if mix.piece in run.waits:
+                terms.append((run.waits[mix.piece], gpus_k * (idle_w - saved_w)))
+            found.setdefault(mix.piece, []).extend(terms)
+    return found
+
+
+def _decided_kw(question: Question, block: Block, runs: Sequence[RunColumns]) -> npt.NDArray[np.float64]:
+    """Return what the gangs with columns add in the calendar in force, in the pieces of those columns, kW."""
+    week, powered = question.week, block.idle_powered[question.pieces.slot]
+    kw = np.zeros(len(question.pieces.slot))
+    for run in runs:
+        course = run.course
+        share = 0.0 if course.option is None else week.pool(course.option.pool).share_in(block.name)
+        if course.option is None or not share:
+            continue
+        here = np.array([m.piece for m in (*run.changed, *run.raised)], dtype=np.int64)
+        if not here.size:
+            continue
+        idle_w = week.pool(course.option.pool).gpu.idle_w_per_gpu
+        limits = [p.gpu_power_limit_w for p in course.option.points]
+        watts = np.interp(course.limit_w[here], limits, [p.it_w_per_gpu for p in course.option.points])
+        saved_w = np.where(powered[here], idle_w, 0.0)
+        assert not ((course.state[here] == HOLD) | (course.state[here] == OFF)).any()
+        kw[here] += course.run.gpus * share * (watts - saved_w) / 1000.0
+    return kw
+
+
+def _segments(question: Question, block: Block) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return straight lines per slot none of which is above the plant's curve by more than it is not convex.
+
+    Returns:
+        Slopes and intercepts (kW), each of shape (T, S); the highest line stands for the curve, at no load below it.
+    """
+    week, plan = question.week, question.plans[block.name]
+    n = week.grid.n_slots
+    low_kw = np.minimum(week.idle_kw(block), np.array(plan.it_kw))
+    high_kw = np.maximum(low_kw + 1.0, np.maximum(np.array(plan.it_kw).max(), low_kw) * 1.05)
+    loads_kw = low_kw[:, None] + (high_kw - low_kw)[:, None] * np.linspace(0.0, 1.0, SEGMENTS + 1)
+    slots = np.repeat(np.arange(n), SEGMENTS + 1)
+    drawn_kw = cooling_kw(week, block, plan, loads_kw.ravel(), slots).reshape(loads_kw.shape)
+    slope = np.diff(drawn_kw, axis=1) / np.diff(loads_kw, axis=1)
+    # sorted slopes make the curve convex with the same ends; the lift brings it back above every point
+    slope = np.sort(slope, axis=1)
+    heights = np.concatenate([drawn_kw[:, :1], drawn_kw[:, :1] + np.cumsum(slope * np.diff(loads_kw), axis=1)], axis=1)
+    lift_kw = np.maximum(drawn_kw - heights, 0.0).max(axis=1)
+    intercept = heights[:, :-1] - slope * loads_kw[:, :-1] + lift_kw[:, None]
+    return slope, intercept
+
+
+def _import_terms(question: Question, block: BlockColumns, piece: int) -> tuple[Terms, float]:
+    """Return a block's import in a piece: columns with kW each, and what no column changes, kW."""
+    slot = int(question.pieces.slot[piece])
+    flows = flows_of(question.plans[block.block.name])
+    terms: Terms = [(block.it[piece], 1.0), (block.cooling[piece], 1.0)]
+    fixed_kw = float(flows.taken_kw[slot])
+    if block.battery is not None and slot in block.battery.slots:
+        at = block.battery.slots.index(slot)
+        terms += [(block.battery.charge[at], 1.0), (block.battery.discharge[at], -1.0)]
+        fixed_kw -= float(flows.charge_kw[slot] - flows.discharge_kw[slot])
+    if slot in block.unused:
+        terms.append((block.unused[slot], 1.0))
+    return terms, fixed_kw
+
+
+def _import_rows(
+    rows: Rows,
+    question: Question,
+    block: BlockColumns,
+    room_kw: npt.NDArray[np.float64],
+    touched: Sequence[int],
+) -> None:
+    planned_kw = block.planned_kw
+    battery_slots = set() if block.battery is None else set(block.battery.slots)
+    for p in touched:
+        terms, fixed_kw = _import_terms(question, block, p)
+        low, high = min(0.0, float(planned_kw[p])), max(float(room_kw[p]), float(planned_kw[p]))
+        rows.row(terms, low - fixed_kw, high - fixed_kw)
+    # where no run changes, a battery that differs still keeps the import between zero and the block's capacity
+    for p in np.flatnonzero(np.isin(question.pieces.slot, list(battery_slots))).tolist():
+        if int(p) in block.it:
+            continue
+        slot = int(question.pieces.slot[p])
+        flows = flows_of(question.plans[block.block.name])
+        assert block.battery is not None
+        at = block.battery.slots.index(slot)
+        base_kw = float(planned_kw[p] - flows.charge_kw[slot] + flows.discharge_kw[slot])
+        low, high = min(0.0, float(planned_kw[p])), max(float(room_kw[p]), float(planned_kw[p]))
+        rows.row([(block.battery.charge[at], 1.0), (block.battery.discharge[at], -1.0)], low - base_kw, high - base_kw)
+
+
+def _ramp_rows(rows: Rows, question: Question, block: BlockColumns, planned_kw: npt.NDArray[np.float64]) -> None:
+    pieces, power = question.pieces, block.block.power
+    if power.rise_step_kw is None and power.fall_step_kw is None:
+        return
+    window_s = min(60.0 * power.ramp_window_min, 60.0 * question.week.grid.slot_minutes)
+    rise_kw = np.inf if power.rise_step_kw is None else power.rise_step_kw * (1.0 - 2.0 * MARGIN)
+    fall_kw = np.inf if power.fall_step_kw is None else power.fall_step_kw * (1.0 - 2.0 * MARGIN)
+    for a in range(len(pieces.start_s) - 1):
+        for b in range(a + 1, len(pieces.start_s)):
+            if pieces.start_s[b] - pieces.start_s[a + 1] >= window_s:
+                break
+            if a not in block.it and b not in block.it:
+                continue
+            change_kw = float(planned_kw[b] - planned_kw[a])
+            terms: Terms = []
+            fixed_kw = 0.0
+            for p, sign in ((b, 1.0), (a, -1.0)):
+                if p in block.it:
+                    terms.append((block.it[p], sign))
+                else:
+                    fixed_kw += sign * float(planned_kw[p])
+            rows.row(terms, -max(fall_kw, -change_kw) - fixed_kw, max(rise_kw, change_kw) - fixed_kw)
+
+
+def _add_battery(rows: Rows, question: Question, block: Block) -> BatteryColumns | None:
+    """Let a battery differ from the next whole slot until some time after the event; then it is where it was.
+
+    One that carries a reserve, may not charge from the grid, or is paid for charging keeps to the calendar.
+    """
+    week, battery = question.week, block.battery
+    if battery is None or battery.reserve_min or not battery.grid_charging or not question.limits:
+        return None
+    slot_s, n = 60.0 * week.grid.slot_minutes, week.grid.n_slots
+    first = int(np.ceil(question.now_s / slot_s))
+    after = min(n, int(np.ceil((question.span.until_s + 3600.0 * RECOVERY_H) / slot_s)))
+    worth = energy_worth(week)
+    if first >= after or (worth[first:after] < 0.0).any():
+        return None
+    flows, plan = flows_of(question.plans[block.name]), question.plans[block.name]
+    states = np.array(plan.battery_kwh)
+    before_kwh = battery.initial_share * battery.energy_kwh if first == 0 else float(states[first - 1])
+    low, high = battery.min_share * battery.energy_kwh, battery.max_share * battery.energy_kwh
+    h, kept = week.grid.slot_h, battery.kept_share(week.grid.slot_h)
+    charge, discharge = [], []
+    state: int | None = None
+    for t in range(first, after):
+        charge.append(rows.column(upper=battery.charge_kw, cost=float(worth[t]) * h))
+        discharge.append(
+            rows.column(upper=battery.discharge_kw, cost=(battery.wear_cost_per_kwh - float(worth[t])) * h)
+        )
+        end = float(states[t])
+        last = t == after - 1
+        kwh = rows.column(end if last else min(low, end), end if last else max(high, end))
+        flow: Terms = [
+            (kwh, 1.0),
+            (charge[-1], -battery.charge_efficiency * h),
+            (discharge[-1], h / battery.discharge_efficiency),
+        ]
+        if state is None:
+            rows.row(flow, kept * before_kwh, kept * before_kwh)
+        else:
+            rows.row([*flow, (state, -kept)], 0.0, 0.0)
+        # no more through the inverter than it carries one way: both at once never help where energy has a price
+        share = 1.0 / battery.charge_kw, 1.0 / battery.discharge_kw
+        planned = float(flows.charge_kw[t] * share[0] + flows.discharge_kw[t] * share[1])
+        rows.row([(charge[-1], share[0]), (discharge[-1], share[1])], upper=max(1.0, planned))
+        state = kwh
+    return BatteryColumns(tuple(range(first, after)), tuple(charge), tuple(discharge))
+
+
+def _limit_rows(
+    rows: Rows, question: Question, blocks: Sequence[BlockColumns], margin_kw: npt.NDArray[np.float64], over: int
+) -> None:
+    pieces = question.pieces
+    for i, limit in enumerate(question.limits):
+        concerned = [b for b in blocks if limit.block in {None, b.block.name}]
+        for p in np.flatnonzero(pieces.inside(*question.seconds(limit))):
+            terms: Terms = [(over, -1.0)]
+            fixed_kw = 0.0
+            for block in concerned:
+                if int(p) in block.it:
+                    more, kw = _import_terms(question, block, int(p))
+                    terms += more
+                    fixed_kw += kw
+                else:
+                    fixed_kw += float(block.planned_kw[p])
+            rows.row(terms, upper=limit.limit_kw * (1.0 - MARGIN) - fixed_kw - float(margin_kw[i, p]))
+
+
+def _peak_rows(rows: Rows, question: Question, blocks: Sequence[BlockColumns], touched: Sequence[int]) -> None:
+    """What is made up afterwards raises no month's highest import: that would be billed."""
+    week, pieces = question.week, question.pieces
+    month = week.grid.local_months(week.tz)
+    stated_kw = np.sum([np.array(plan.import_kw) for plan in question.plans.values()], axis=0)
+    counted_kw = pieces.slot_mean(np.sum([b.planned_kw for b in blocks], axis=0))
+    batteries = {t for b in blocks if b.battery is not None for t in b.battery.slots}
+    here = {int(pieces.slot[p]) for p in touched} | batteries
+    share = pieces.length_s / (60.0 * week.grid.slot_minutes)
+    for t in sorted(here):
+        if 3600.0 * week.grid.slot_h * (t + 1) <= question.span.begin_s:
+            continue
+        most_kw = max(float(stated_kw[month == month[t]].max()), float(counted_kw[t]))
+        terms: Terms = []
+        fixed_kw = 0.0
+        for block in blocks:
+            flows = flows_of(question.plans[block.block.name])
+            for p in np.flatnonzero(pieces.slot == t):
+                if int(p) in block.it:
+                    terms += [(block.it[int(p)], float(share[p])), (block.cooling[int(p)], float(share[p]))]
+                else:
+                    fixed_kw += float((block.planned_kw[p] - flows.taken_kw[t]) * share[p])
+            fixed_kw += float(flows.taken_kw[t])
+            if block.battery is not None and t in block.battery.slots:
+                at = block.battery.slots.index(t)
+                terms += [(block.battery.charge[at], 1.0), (block.battery.discharge[at], -1.0)]
+                fixed_kw -= float(flows.charge_kw[t] - flows.discharge_kw[t])
+            if t in block.unused:
+                terms.append((block.unused[t], 1.0))
+        if terms:
+            rows.row(terms, upper=most_kw * (1.0 + MARGIN) - fixed_kw)

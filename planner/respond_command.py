@@ -1,0 +1,184 @@
+"""The command `gridpace respond`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from planner.errors import ConfigError
+from planner.json_output import json_errors, print_json
+from planner.terminal import clean_stdout, note, stage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from planner.respond.outcome import Response
+    from planner.week import Week
+    from power.events import GridEvent
+    from trainer_hooks.contract import RunCalendar
+
+BROKEN_PROMISES = 3
+FILE = click.Path(path_type=Path)
+RESPONSES = "responses"
+
+
+@click.command("respond", short_help="Answer a grid event: what gives way, what is delivered, what it costs.")
+@click.argument("events", type=FILE, nargs=-1, required=True)
+@click.option("--site", type=FILE, required=True, help="Site file that the calendar in force was made from.")
+@click.option("--out", type=FILE, help="Folder of the week. [default: out/<site>/<ISO week of the instant>]")
+@click.option(
+    "--at", metavar="TIME", help="Instant of decision, with offset; nothing before it changes. [default: now]"
+)
+@click.option("--meter", type=FILE, help="CSV file time,import_kw of past days, for the 10-of-10 baseline.")
+@click.option("--publish", is_flag=True, help="Put the answer in force if the judge finds it clean.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
+def respond_command(
+    events: tuple[Path, ...],
+    site: Path,
+    out: Path | None,
+    at: str | None,
+    meter: Path | None,
+    publish: bool,
+    as_json: bool,
+    offline: bool,
+) -> None:
+    """Answer OpenADR 3.1 events with the calendar in force.
+
+    EVENTS are files with an event or a list of them. Writes the answer's calendar as a draft beside the one in force.
+    Exits with 3 where the limits cannot be kept, or where the judge finds the answer's calendar broken.
+    """
+    from planner.export.response import response_document, response_lines
+
+    with json_errors(as_json), clean_stdout():
+        now = _instant(at)
+        response, runs, folder = _answered(events, site, out, now, meter, offline=offline)
+        for label in response.notes:
+            note(f"note: {label}")
+        in_force = publish and response.changes and response.found.clean
+        files = _files(folder, response)
+        document = response_document(response, {k: str(v) for k, v in files.items()}, in_force=in_force)
+        if response.changes:
+            with stage("writing"):
+                _write(folder, response, runs, files, document, in_force=in_force)
+        for violation in response.found.violations:
+            note(f"broken: {violation.sentence}")
+    if as_json:
+        print_json(document)
+    else:
+        for line in response_lines(response, {k: str(v) for k, v in files.items()}, in_force=in_force):
+            click.echo(line)
+    if not response.found.clean:
+        raise click.exceptions.Exit(BROKEN_PROMISES)
+
+
+def _answered(
+    events: tuple[Path, ...], site: Path, out: Path | None, now: datetime, meter: Path | None, *, offline: bool
+) -> tuple[Response, list[RunCalendar], Path]:
+    from planner.config import load_site
+    from planner.folders import CALENDARS, folder_name, read_published
+    from planner.inputs import week_of
+    from planner.respond.respond import respond
+    from planner.sources.openadr import read_events
+    from planner.timegrid import week_name, zone
+
+    with stage("reading the events and the calendar in force"):
+        asked = [event for path in events for event in read_events(path, now)]
+        made_from = load_site(site)
+        week_folder = week_name(now, zone(made_from.place.timezone))
+        folder = out or Path("out") / folder_name(made_from.name) / week_folder
+        header, runs, home = read_published(folder / CALENDARS)
+        if header.site != made_from.name:
+            raise ConfigError(
+                f"the calendar in {folder} is of site {header.site!r}; {site} describes {made_from.name!r}",
+                fix="name the site file that the calendar was made from",
+            )
+        week = week_of(header, site, home, offline=offline)
+        measured = None if meter is None else _measured(week, meter, asked, now)
+    with stage("answering, and having the answer judged"):
+        response, changed = respond(
+            week,
+            header,
+            runs,
+            asked,
+            now=now,
+            agreed=made_from.demand_response,
+            flexibility=made_from.flexibility,
+            measured=measured,
+        )
+    return response, changed, home
+
+
+def _measured(
+    week: Week, meter: Path, events: Sequence[GridEvent], now: datetime
+) -> tuple[npt.NDArray[Any], str] | None:
+    from planner.respond.measured import measured_baseline
+    from planner.sources.meter_file import by_day, read_meter
+
+    start = min(max(now, ask.start) for event in events for ask in event.asks)
+    days = by_day(read_meter(meter), week.tz, week.grid.slot_minutes)
+    found = measured_baseline(week, days, start)
+    if found is None:
+        note(f"note: {meter} does not hold ten like days and the hours before the event; the plan is the baseline.")
+    return found
+
+
+def _files(folder: Path, response: Response) -> dict[str, Path]:
+    from planner.folders import CALENDARS
+
+    if not response.changes:
+        return {}
+    name = response.after.calendar_id
+    return {"calendar": folder / CALENDARS / name, "response": folder / RESPONSES / f"{name}.json"}
+
+
+def _write(
+    folder: Path,
+    response: Response,
+    runs: list[RunCalendar],
+    files: Mapping[str, Path],
+    document: dict[str, Any],
+    *,
+    in_force: bool,
+) -> None:
+    from planner.evaluate import carbon_per_it_kwh
+    from planner.export.files import staged_files
+    from planner.folders import CALENDARS, LEDGER
+    from planner.kept_series import series_file, series_json
+    from planner.ledger import Ledger
+    from planner.publish import publish
+
+    week = response.answer.question.week
+    contents = {
+        files["response"]: json.dumps(document, indent=2, allow_nan=False).encode() + b"\n",
+        series_file(folder, response.after.calendar_id): series_json(week),
+    }
+    with staged_files(contents):
+        if in_force:
+            kg_per_kwh = carbon_per_it_kwh(week, week.signals, response.found.blocks)
+            with Ledger(folder / LEDGER) as ledger:
+                ledger.record_plan(response.after, runs, kg_per_kwh.tolist())
+                publish(folder / CALENDARS, response.after, runs)
+        else:
+            publish(folder / CALENDARS, response.after, runs, in_force=False)
+
+
+def _instant(text: str | None) -> datetime:
+    from planner.timegrid import YEARS
+
+    if text is None:
+        return datetime.now(UTC).replace(microsecond=0)
+    try:
+        found = datetime.fromisoformat(text)
+        if found.tzinfo is not None and found.year in YEARS:
+            return found.astimezone(UTC).replace(microsecond=0)
+    except ValueError:
+        pass
+    raise ConfigError(f"--at {text[:60]!r} is no instant", fix="write it with its offset: 2024-05-14T15:30:00Z")
