@@ -42,7 +42,7 @@ def gather(
         offline: Whether to keep off the network and serve from the cache alone.
         cache: Answers of providers on the network kept from earlier.
         kept: What was gathered for this week before; the sources are then not asked, unless the site file now asks for
-            other slots, another basis, another flat price or sunshine that nobody asked for then.
+            other slots, another basis, another flat price or sunshine or wind that nobody asked for then.
 
     Raises:
         ConfigError: The week's name is none, a run is overdue, or no run has work left.
@@ -66,6 +66,7 @@ def gather(
         runs=runs,
         tariff=site.tariff,
         contracts=site.contracts,
+        ppas=site.ppas,
         prices=site.prices,
         labels=tuple(dict.fromkeys(gathered.labels + site.warnings + site.declared + complete)),
         accounting=site.accounting,
@@ -81,6 +82,7 @@ def _fits(kept: Gathered, site: Site, grid: TimeGrid) -> bool:
         and was_flat == (flat is not None)
         and (flat is None or bool((price == flat).all()))
         and (not site.has_solar or any(entry.signal == FIELDS["ghi"] for entry in kept.provenance))
+        and (not site.has_wind or kept.signals.wind_speed_m_per_s is not None)
     )
 
 
@@ -161,4 +163,14 @@ def block_of_week(site: Site, block: SiteBlock, grid: TimeGrid, signals: Signals
     carried_kw = carried_it_kw(block.plant, block.reserve, signals.dry_bulb_c, signals.wet_bulb_c)
     idle_powered = (idle_kw + cooling_kw <= room_kw) & (idle_kw <= carried_kw)
     idle_powered.setflags(write=False)
-    return Block(block.power, block.plant, block.solar, block.battery, idle_powered, block.reserve)
+    return Block(
+        block.power,
+        block.plant,
+        block.solar,
+        block.battery,
+        idle_powered,
+        block.reserve,
+        wind=block.wind,
+        generators=block.generators,
+        export=block.export,
+    )

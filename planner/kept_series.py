@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SCHEMA = "gridpace.series/1"
 _FOLDER = "series"
 _LIMIT_BYTES = 64 * 1024 * 1024
+_OPTIONAL = tuple(field.name for field in fields(Signals) if field.default is None)
 _ARRAYS = tuple(field.name for field in fields(Signals) if field.name != "ci_basis")
 
 
@@ -43,7 +44,7 @@ def series_json(week: Week) -> bytes:
         "slot_minutes": week.grid.slot_minutes,
         "start": iso(week.grid.start),
         "ci_basis": week.signals.ci_basis,
-        "signals": {name: getattr(week.signals, name).tolist() for name in _ARRAYS},
+        "signals": {name: values.tolist() for name in _ARRAYS if (values := getattr(week.signals, name)) is not None},
         "provenance": [
             {
                 "signal": entry.signal,
@@ -97,7 +98,11 @@ def _gathered(document: Node) -> Gathered:
     values = document.object("signals")
     return Gathered(
         signals=Signals(
-            **{name: np.array([node.as_number() for node in values.list(name)]) for name in _ARRAYS},
+            **{
+                name: np.array([node.as_number() for node in values.list(name)])
+                for name in _ARRAYS
+                if name not in _OPTIONAL or name in values.value
+            },
             ci_basis=document.text("ci_basis"),
         ),
         provenance=tuple(_provenance(node.expect_object()) for node in document.list("provenance")),

@@ -31,10 +31,18 @@ FIELDS = {
     "dry_bulb": "dry_bulb_c",
     "wet_bulb": "wet_bulb_c",
     "ghi": "ghi_w_per_m2",
+    "wind_speed_100m": "wind_speed_m_per_s",
 }
 """Field of `Signals` that each signal fills."""
 
-SPOKEN = {"carbon": "carbon", "price": "price", "dry_bulb": "dry bulb", "wet_bulb": "wet bulb", "ghi": "sunshine"}
+SPOKEN = {
+    "carbon": "carbon",
+    "price": "price",
+    "dry_bulb": "dry bulb",
+    "wet_bulb": "wet bulb",
+    "ghi": "sunshine",
+    "wind_speed_100m": "wind",
+}
 """Each signal in a sentence."""
 
 FLAT_PRICE = "flat price of the tariff"
@@ -131,7 +139,13 @@ def _fetch(
     flat = site.flat_price_per_kwh is not None
     folder = Path(site.file).parent
     groups = providers(
-        site.sources, site.place, site.carbon.basis, folder, price_wanted=not flat, sun_wanted=site.has_solar
+        site.sources,
+        site.place,
+        site.carbon.basis,
+        folder,
+        price_wanted=not flat,
+        sun_wanted=site.has_solar,
+        wind_wanted=site.has_wind,
     )
     for provider in groups.values():
         source = open_source(provider.spec, cache=cache, offline=offline, clock=lambda: now)
@@ -171,6 +185,7 @@ def _gathered(site: Site, grid: TimeGrid, fetched: list[tuple[Series, Aligned]],
             dry_bulb_c=values["dry_bulb"],
             wet_bulb_c=np.minimum(values["wet_bulb"], values["dry_bulb"]),
             ghi_w_per_m2=values["ghi"],
+            wind_speed_m_per_s=values.get("wind_speed_100m"),
         ),
         provenance=tuple(sorted(provenance, key=lambda p: order.index(p.signal))),
         labels=tuple(dict.fromkeys(labels)),

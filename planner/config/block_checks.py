@@ -69,7 +69,11 @@ def _check_sizes(placed: Placed[model.BlockTable]) -> None:
     if block.solar is not None:
         sizes.append((("solar", "peak_kw"), "solar peak", block.solar.peak_kw))
     if block.battery is not None:
-        sizes.append((("battery", "discharge_kw"), "battery power", block.battery.discharge_kw))
+        battery = block.battery
+        rated_kw = (battery.c_rate_per_h or 0.0) * battery.energy_kwh
+        sizes.append((("battery", "discharge_kw"), "battery power", battery.discharge_kw or rated_kw))
+    if block.wind is not None:
+        sizes.append((("wind", "rated_kw"), "rated wind power", block.wind.rated_kw))
     for key, name, kw in sizes:
         ratio = kw / block.capacity_kw
         if ratio >= UNIT_SLIP or (key[0] == "cooling" and ratio * UNIT_SLIP <= 1):

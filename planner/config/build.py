@@ -9,16 +9,14 @@ from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from planner.config import build_power, model
+from planner.config import build_power, build_supply, model
 from planner.config.build_goodput import deadline_confidence, goodput, stop_save_s
 from planner.config.site import SiteBlock
 from planner.timegrid import to_utc
 from planner.week import Pool, PoolOption, Run, Stage
-from power.battery import Battery
 from power.blocks import Derating, PowerBlock
 from power.flexibility import DemandResponse, Flexibility, flexibility
 from power.gpu import GpuType, OperatingPoint, at_limit, concave_points
-from power.renewables import SolarArray
 from thermal.description import Provenance
 from thermal.plant import CoolingPlant, dry_cooler, room_air, tower_chiller
 from thermal.reserve import Reserve
@@ -58,8 +56,9 @@ def plant(table: model.CoolingTable) -> CoolingPlant:
     return factories[table.kind](table.rated_it_kw, provenance=told, **values)
 
 
-def block(table: model.BlockTable, tz: ZoneInfo) -> SiteBlock:
+def block(table: model.BlockTable, place: build_supply.Place) -> SiteBlock:
     """Return a power block with what stands behind its meter."""
+    tz = place.tz
     power = PowerBlock(
         name=table.name,
         capacity_kw=table.capacity_kw,
@@ -72,19 +71,19 @@ def block(table: model.BlockTable, tz: ZoneInfo) -> SiteBlock:
         ramp_window_min=table.ramp_window_min,
         ramp_fall_kw_per_min=table.ramp_fall_kw_per_min,
         connection=build_power.connection(table.connection, tz),
+        grid_kw=table.grid_kw,
     )
-    solar = None
-    if table.solar is not None:
-        solar = SolarArray(
-            name=table.solar.name,
-            peak_kw=table.solar.peak_kw,
-            inverter_kw=table.solar.inverter_kw or table.solar.peak_kw,
-            system_efficiency=table.solar.system_efficiency,
-            temp_coefficient_per_k=table.solar.temp_coefficient_per_k,
-        )
-    battery = Battery(**table.battery.model_dump()) if table.battery is not None else None
     reserve = Reserve(table.cooling_n1, table.ride_through_restart_s)
-    return SiteBlock(power, plant(table.cooling), solar, battery, reserve)
+    return SiteBlock(
+        power,
+        plant(table.cooling),
+        build_supply.solar(table.solar, place),
+        build_supply.battery(table.battery),
+        reserve,
+        wind=build_supply.wind(table.wind),
+        generators=tuple(build_supply.generator(one, place) for one in table.generator),
+        export=build_supply.export(table.export),
+    )
 
 
 def pool(table: model.PoolTable, gpus: Mapping[str, GpuType], tz: ZoneInfo) -> Pool:

@@ -15,6 +15,7 @@ from planner.config.pool_checks import check_gpus, check_pools
 from planner.config.power_checks import check_power
 from planner.config.run_checks import check_runs
 from planner.config.source_checks import check_sources
+from planner.config.supply_checks import check_supply
 from planner.errors import ConfigError
 from planner.timegrid import iso_week, zone
 
@@ -36,11 +37,18 @@ def check(draft: Draft, catalogue: Mapping[str, GpuType], folder: Path) -> tuple
     tz = _timezone(draft)
     slot_minutes = _slot_minutes(draft)
     _check_week(draft, tz)
-    named = (("block", draft.blocks), ("pool", draft.pools), ("run", draft.runs), ("contract", draft.contracts))
+    named = (
+        ("block", draft.blocks),
+        ("pool", draft.pools),
+        ("run", draft.runs),
+        ("contract", draft.contracts),
+        ("ppa", draft.ppas),
+    )
     for kind, placed in named:
         _check_unique(kind, placed)
     check_blocks(draft, tz, slot_minutes)
     check_power(draft, tz)
+    check_supply(draft, tz)
     gpus = check_gpus(draft, catalogue)
     pools = check_pools(draft, gpus, tz)
     warnings = check_runs(draft, pools, gpus, tz, slot_minutes)

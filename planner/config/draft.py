@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from planner.config import model, power_tables
+from planner.config import model, power_tables, supply_tables
 from planner.config.faults import FaultList, did_you_mean
 from planner.config.lines import KeyPath
 from planner.config.sentences import Found, kind_of, sentence
@@ -27,6 +27,7 @@ _STAND_INS: dict[type[BaseModel], dict[str, Any]] = {
     },
     model.BlockTable: {"name": "?", "capacity_kw": 1.0, "cooling": {"kind": "room_air", "rated_it_kw": 1.0}},
     model.PoolTable: {"name": "?", "block": "?", "gpu": "?"},
+    supply_tables.PpaTable: {"name": "?", "kind": "as_produced", "strike_per_kwh": 0.0},
     power_tables.ContractTable: {"name": "?", "kw": 1.0, "price_per_kwh": 0.0},
     model.RunTable: {
         "name": "?",
@@ -76,6 +77,7 @@ class Draft:
         pools: Tables [[pool]].
         runs: Tables [[run]] and rows of the CSV.
         contracts: Tables [[contract]].
+        ppas: Tables [[ppa]].
         gpus: Tables [gpu.NAME] by name.
         sweeps: Sweeps of power limits that tables name; empty until they are read.
     """
@@ -87,6 +89,7 @@ class Draft:
     pools: list[Placed[model.PoolTable]] = field(default_factory=list)
     runs: list[Placed[model.RunTable]] = field(default_factory=list)
     contracts: list[Placed[power_tables.ContractTable]] = field(default_factory=list)
+    ppas: list[Placed[supply_tables.PpaTable]] = field(default_factory=list)
     gpus: dict[str, Placed[model.GpuTable]] = field(default_factory=dict)
     sweeps: Sweeps = field(default_factory=lambda: Sweeps({}, ()))
 
@@ -120,6 +123,7 @@ def read_tables(raw: dict[str, Any], faults: FaultList) -> Draft:
     draft.pools = _read_list(model.PoolTable, "pool", draft)
     draft.runs = _read_list(model.RunTable, "run", draft)
     draft.contracts = _read_list(power_tables.ContractTable, "contract", draft)
+    draft.ppas = _read_list(supply_tables.PpaTable, "ppa", draft)
     own = raw.get("gpu", {})
     if not isinstance(own, dict):
         faults.add(("gpu",), f"is {kind_of(own)}; tables are wanted", "write [gpu.NAME]")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from planner.config import build, build_power, model
+from planner.config import build, build_power, build_supply, model
 from planner.config.accounts import read_accounting
 from planner.config.build_goodput import saves_s
 from planner.config.catalogue import gpu_catalogue
@@ -107,6 +107,7 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...]) -> Site:
     prices: model.PricesTable = draft.single["prices"].table
     tariff: model.TariffTable = draft.single["tariff"].table
     tz = zone(place.timezone)
+    around = build_supply.place_of(place, draft.single["carbon"].table, tz)
     gpus = gpu_catalogue() | {key: build.gpu_type(key, own.table) for key, own in draft.gpus.items()}
     pools = tuple(build.pool(placed.table, gpus, tz) for placed in draft.pools)
     by_name = {pool.name: pool for pool in pools}
@@ -121,9 +122,10 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...]) -> Site:
         sources=draft.single["sources"].table,
         flat_price_per_kwh=tariff.energy_per_kwh,
         tariff=build_power.tariff(tariff),
+        ppas=tuple(build_supply.ppa(placed.table, around) for placed in draft.ppas),
         contracts=tuple(build_power.contract(placed.table, place.zone, tz) for placed in draft.contracts),
         prices=Prices(place.currency, prices.carbon_per_t, prices.water_per_m3, prices.lateness_per_gpu_h),
-        blocks=tuple(build.block(placed.table, tz) for placed in draft.blocks),
+        blocks=tuple(build.block(placed.table, around) for placed in draft.blocks),
         pools=pools,
         runs=tuple(
             build.run(run, draft.sweeps.seen_by(run.name, by_name), horizon, tz, saving, saves[run.name])

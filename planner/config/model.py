@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from planner.config import fields, gang_tables, power_tables
+from planner.config import fields, gang_tables, power_tables, supply_tables
 from planner.config.fields import (
     Chance,
     Efficiency,
-    Energy,
     Gpus,
     Hours,
     Money,
@@ -33,6 +32,8 @@ GoodputTable = gang_tables.GoodputTable
 GpuTable = gang_tables.GpuTable
 OperatingPointTable = gang_tables.OperatingPointTable
 RunGoodputTable = gang_tables.RunGoodputTable
+BatteryTable = supply_tables.BatteryTable
+SolarTable = supply_tables.SolarTable
 
 
 class ProviderTable(Table):
@@ -153,35 +154,6 @@ class MaintenanceTable(Table):
     reason: str = Field(default="maintenance", description="for people")
 
 
-class SolarTable(Table):
-    """A solar array behind the block's meter."""
-
-    name: Name = Field(default="solar", description="name of the array")
-    peak_kw: Power = Field(description="DC power at standard test conditions, kW")
-    inverter_kw: Power | None = Field(default=None, description="largest AC power, kW; peak_kw where left out")
-    system_efficiency: Efficiency = Field(default=0.83, description="AC over DC energy apart from temperature, share")
-    temp_coefficient_per_k: float = Field(
-        default=-0.0035, ge=-0.01, le=0, description="change of power per kelvin, 1/K"
-    )
-
-
-class BatteryTable(Table):
-    """A battery behind the block's meter; the shares are of energy_kwh."""
-
-    energy_kwh: Energy = Field(description="usable nameplate energy, kWh")
-    charge_kw: Power = Field(description="largest AC charging power, kW")
-    discharge_kw: Power = Field(description="largest AC discharging power, kW")
-    charge_efficiency: Efficiency = Field(default=0.922, description="stored over AC energy taken, share")
-    discharge_efficiency: Efficiency = Field(
-        default=0.922, description="AC energy given over energy taken from store, share"
-    )
-    min_share: Share = Field(default=0.1, description="lowest state allowed")
-    max_share: Share = Field(default=0.9, description="highest state allowed")
-    initial_share: Share = Field(default=0.5, description="state at the start of the horizon")
-    final_share: Share = Field(default=0.5, description="lowest state allowed at the end of the horizon")
-    wear_cost_per_kwh: Money = Field(description="replacement cost, money per AC kWh discharged")
-
-
 class CoolingTable(Table):
     """The block's cooling plant; any setting of its kind may stand beside these, as a value or as a graded one."""
 
@@ -225,7 +197,13 @@ class BlockTable(Table):
         description="time until lost heat rejection is back, s, within which chip cases must not reach their limit",
     )
     solar: SolarTable | None = Field(default=None, description="its solar array")
+    wind: supply_tables.WindTable | None = Field(default=None, description="its wind turbines")
     battery: BatteryTable | None = Field(default=None, description="its battery")
+    generator: list[supply_tables.GeneratorTable] = Field(default=[], description="its groups of generators")
+    export: supply_tables.ExportTable | None = Field(default=None, description="its right to export")
+    grid_kw: Power | None = Field(
+        default=None, description="largest grid import where it is less than capacity_kw, kW; the rest is made here"
+    )
     maintenance: list[MaintenanceTable] = Field(default=[], description="spans with less capacity")
     connection: power_tables.ConnectionTable | None = Field(
         default=None, description="feeders, transformers, steps and calls"
@@ -354,7 +332,7 @@ class SourcesTable(Table):
 
     carbon: ProviderTable | None = Field(default=None, description="carbon intensity")
     price: ProviderTable | None = Field(default=None, description="energy price")
-    weather: ProviderTable | None = Field(default=None, description="dry bulb, wet bulb and sun")
+    weather: ProviderTable | None = Field(default=None, description="dry bulb, wet bulb, sun and wind")
 
 
 class SiteFile(Table):
@@ -379,4 +357,5 @@ class SiteFile(Table):
     block: list[BlockTable] = Field(min_length=1, description="power blocks")
     pool: list[PoolTable] = Field(min_length=1, description="GPU pools")
     contract: list[power_tables.ContractTable] = Field(default=[], description="energy contracts")
+    ppa: list[supply_tables.PpaTable] = Field(default=[], description="power purchase agreements")
     run: list[RunTable] = Field(default=[], description="training runs")

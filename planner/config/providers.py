@@ -15,7 +15,9 @@ from planner.errors import ConfigError
 from planner.sources.csv_file import CsvFile
 from planner.sources.registry import PROVIDERS, SourceSpec, open_source
 
-GROUPS = {"carbon": ("carbon",), "price": ("price",), "weather": ("dry_bulb", "wet_bulb", "ghi")}
+WIND = "wind_speed_100m"
+
+GROUPS = {"carbon": ("carbon",), "price": ("price",), "weather": ("dry_bulb", "wet_bulb", "ghi", WIND)}
 """Signals that each table of [sources] gives."""
 
 GIVES = {"uk-carbon-intensity": ("carbon",), "open-meteo": ("weather",)}
@@ -84,6 +86,7 @@ def providers(
     *,
     price_wanted: bool,
     sun_wanted: bool,
+    wind_wanted: bool,
 ) -> dict[str, Provider]:
     """Return the provider of each group of signals; the demo where the file names none.
 
@@ -94,6 +97,7 @@ def providers(
         folder: Folder that relative paths of data files start from.
         price_wanted: Whether a series of prices is needed.
         sun_wanted: Whether a series of sunshine is needed: only solar arrays ask for it.
+        wind_wanted: Whether a series of wind speed is needed: only wind turbines ask for it.
     """
     made: dict[str, Provider] = {}
     for group, signals in GROUPS.items():
@@ -111,7 +115,8 @@ def providers(
             options.setdefault("longitude", place.longitude)
         own_zone = table.zone if table is not None else None
         zone_path = ("site", "zone") if own_zone is None else ("sources", group, "zone")
-        wanted = tuple(signal for signal in signals if sun_wanted or signal != "ghi")
+        unwanted = {signal for signal, asked in (("ghi", sun_wanted), (WIND, wind_wanted)) if not asked}
+        wanted = tuple(signal for signal in signals if signal not in unwanted)
         made[group] = Provider(
             SourceSpec(name, options), own_zone or place.zone, zone_path, place.currency, group, wanted
         )

@@ -15,9 +15,13 @@ if TYPE_CHECKING:
     from power.battery import Battery
     from power.blocks import PowerBlock
     from power.contracts import EnergyContract
+    from power.export import GridExport
     from power.flexibility import DemandResponse, Flexibility
+    from power.generation import Generator
+    from power.ppa import Ppa
     from power.renewables import SolarArray
     from power.tariff import Tariff
+    from power.wind import WindTurbines
     from thermal.plant import CoolingPlant
     from thermal.reserve import Reserve
 
@@ -32,6 +36,9 @@ class SiteBlock:
         solar: Its solar array, or None.
         battery: Its battery, or None.
         reserve: What its cooling keeps in hand.
+        wind: Its wind turbines, or None.
+        generators: Its groups of generators.
+        export: Its right to export, or None.
     """
 
     power: PowerBlock
@@ -39,6 +46,9 @@ class SiteBlock:
     solar: SolarArray | None
     battery: Battery | None
     reserve: Reserve
+    wind: WindTurbines | None = None
+    generators: tuple[Generator, ...] = ()
+    export: GridExport | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,7 @@ class Site:
         demand_response: What it has agreed to do for the grid.
         flexibility: Run -> how far it gives way while the grid asks for less.
         contracts: Energy contracts in force and on offer.
+        ppas: Power purchase agreements.
     """
 
     file: str
@@ -82,6 +93,7 @@ class Site:
     demand_response: DemandResponse = NOTHING_AGREED
     flexibility: Mapping[str, Flexibility] = field(default_factory=dict)
     contracts: tuple[EnergyContract, ...] = ()
+    ppas: tuple[Ppa, ...] = ()
 
     @property
     def name(self) -> str:
@@ -100,8 +112,15 @@ class Site:
 
     @property
     def has_solar(self) -> bool:
-        """Whether any block has a solar array; nothing else asks for sunshine."""
-        return any(block.solar is not None for block in self.blocks)
+        """Whether any block or any farm off site has a solar array; nothing else asks for sunshine."""
+        arrays = [block.solar for block in self.blocks] + [ppa.solar for ppa in self.ppas]
+        return any(array is not None for array in arrays)
+
+    @property
+    def has_wind(self) -> bool:
+        """Whether any block or any farm off site has wind turbines; nothing else asks for wind."""
+        turbines = [block.wind for block in self.blocks] + [ppa.wind for ppa in self.ppas]
+        return any(one is not None for one in turbines)
 
     def run(self, name: str) -> Run:
         """Return the run of that name (KeyError if there is none)."""

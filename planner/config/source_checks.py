@@ -16,8 +16,9 @@ def check_sources(draft: Draft, folder: Path) -> None:
     sources = draft.single["sources"]
     place, basis = draft.single["site"].table, draft.single["carbon"].table.basis
     flat = draft.single["tariff"].table.energy_per_kwh is not None
-    sunny = any(block.table.solar is not None for block in draft.blocks)
-    groups = providers(sources.table, place, basis, folder, price_wanted=not flat, sun_wanted=sunny)
+    owners = [*(placed.table for placed in draft.blocks), *(placed.table for placed in draft.ppas)]
+    sunny, windy = (any(getattr(owner, key) is not None for owner in owners) for key in ("solar", "wind"))
+    groups = providers(sources.table, place, basis, folder, price_wanted=not flat, sun_wanted=sunny, wind_wanted=windy)
     for provider in groups.values():
         for path, what, fix in provider.faults():
             draft.faults.add(path, what, fix)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.evaluate import Evaluation
 from planner.export import wording
+from planner.gang_facts import chance
 from planner.timegrid import iso, week_name
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ SIGNALS = {
     "dry_bulb_c": "Dry bulb",
     "wet_bulb_c": "Wet bulb",
     "ghi_w_per_m2": "Sun (global horizontal)",
+    "wind_speed_m_per_s": "Wind speed",
 }
 """How each signal is told."""
 
@@ -177,7 +179,8 @@ def _stage_row(outcome: Outcome, stage: StageResult) -> StageRow:
         margin = f"{wording.duration(stage.margin_h)} early" if stage.margin_h > 0.5 / 60 else "just in time"
     else:
         margin = f"{wording.duration(-stage.margin_h)} late"
-    return StageRow(stage.stage, due, margin, stage.met)
+    told = chance(stage)
+    return StageRow(stage.stage, due, f"{margin}; {told}" if told else margin, stage.met)
 
 
 def compare_rows(outcome: Outcome) -> tuple[CompareRow, ...]:

@@ -44,9 +44,8 @@ def check_balance(calendar):
         served = np.array(block.import_kw) + block.solar_kw + block.discharge_kw
         served = served + sum((np.array(g.generation_kw) for g in block.generators), np.zeros(len(load)))
         used = load + block.charge_kw
-        for series, side in ((block.wind_kw, served), (block.export_kw, used)):
-            if series:
-                side += series
+        served = served + (np.array(block.wind_kw) if block.wind_kw else 0.0)
+        used = used + (np.array(block.export_kw) if block.export_kw else 0.0)
         assert served == pytest.approx(used, abs=1e-6 * max(1.0, load.max()))
 
 
@@ -69,7 +68,7 @@ def test_a_dear_hour_is_worth_a_start_only_if_it_pays_for_the_shortest_time_too(
     price = [0.08, 0.08, 0.60, 0.08, 0.08, 0.08, 0.08, 0.08]
     idle = (make_run(work_h=0.0),)
     week = tiny_week(price_per_kwh=price, runs=idle, blocks=(own(hall(), generators=(SETS,)),), **NO_CARBON)
-    found, calendar, judged = planned(week)
+    _, calendar, judged = planned(week)
     (group,) = calendar.blocks[0].generators
     load = np.array(calendar.blocks[0].facility_kw)
     # one hour: saves 0.50 a kWh of 81 kW = 41, less 2 x 40 kW x (0.10 - 0.08) at lowest load and the start of 30
