@@ -72,6 +72,7 @@ def plan_command(
 
             made_from, gathered = read_week(site, week=week, issued_at=_instant(issued_at), offline=offline)
         from planner.folders import folder_name
+        from planner.gang_facts import failure_lines, hold_line, point_notes
         from planner.optimize import PlanOptions
         from planner.pipeline import plan_week, write_outcome
         from planner.summary import closing_lines
@@ -81,7 +82,7 @@ def plan_command(
             gap_target=made_from.plan.gap_target if gap is None else gap,
             time_limit_s=made_from.plan.time_limit_s if time_limit is None else time_limit,
         )
-        for label in gathered.labels:
+        for label in (*gathered.labels, *point_notes(gathered)):
             note(f"note: {label}")
         outcome, found = plan_week(gathered, options, stage)
         name = week_name(gathered.grid.start, gathered.tz)
@@ -99,7 +100,7 @@ def plan_command(
     if as_json:
         print_json(told)
     else:
-        for line in closing_lines(outcome, told["files"]):
+        for line in (*closing_lines(outcome, told["files"]), *failure_lines(outcome), hold_line(outcome)):
             click.echo(line)
     if not outcome.evaluation.clean:
         raise click.exceptions.Exit(BROKEN_PROMISES)

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from planner.export import wording
+from planner.gang_facts import gang_facts, points_left_out
 from planner.timegrid import iso, week_name
 
 if TYPE_CHECKING:
@@ -89,9 +90,11 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
                 "tokens_per_joule": run.tokens_per_joule,
                 "hours": run.hours,
                 "pauses": run.pauses,
+                **gang_facts(week, run),
             }
             for run in found.runs
         ],
+        "points_left_out": points_left_out(week),
         "files": dict(files),
     }
 

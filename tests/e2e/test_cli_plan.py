@@ -146,7 +146,7 @@ def test_the_same_inputs_give_the_same_bytes(planned, out, tmp_path):
     for name in (*files, Path("report.html"), Path("calendar.ics"), Path("plan.csv"), Path("blocks.csv")):
         assert (out / name).read_bytes() == (again / name).read_bytes(), name
     lines = done.stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["carbon", "cost", "energy", "deadlines", "files"]
+    assert [line.split()[0] for line in lines] == ["carbon", "cost", "energy", "deadlines", "files", "failures", "hold"]
 
 
 def test_check_is_clean_and_a_broken_calendar_is_named_with_exit_code_3(planned, out, tmp_path):
