@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.export import view
+from planner.export import accounts_view, view
 from planner.export.charts.frame import TimeAxis, power_scale
 from planner.export.charts.grid import grid_figure
 from planner.export.charts.power import power_figure
@@ -32,6 +32,7 @@ def report_html(outcome: Outcome) -> bytes:
         view=view,
         outcome=outcome,
         labels=outcome.labels,
+        accounts=accounts_view.section(outcome),
         grid=embedded(grid_figure(week, time, outcome.runs, scale)),
         shades=shade_scale(),
         gantt=embedded(runs_figure(week, outcome.calendar, outcome.runs, time)),
