@@ -17,6 +17,7 @@ from pathlib import Path
 
 import click
 
+from planner.accounts_command import accounts_command
 from planner.calibrate_command import calibrate_command
 from planner.errors import ConfigError, GridpaceError
 from planner.json_output import json_errors, print_json
@@ -123,12 +124,12 @@ def report_command(calendar: Path, site: Path, telemetry: Path | None, actual: b
     from planner.export.report import report_html
     from planner.folders import LEDGER, REPORT, read_published
     from planner.inputs import hindsight_of, week_of
-    from planner.pipeline import judged, with_telemetry
+    from planner.pipeline import judged, with_entered_carbon, with_telemetry
 
     header, runs, home = read_published(calendar)
     week = week_of(header, site, home, offline=offline)
     with stage("judging"):
-        outcome = judged(week, header, runs)
+        outcome = with_entered_carbon(judged(week, header, runs), home / LEDGER)
         if actual:
             outcome = replace(
                 outcome, hindsight=hindsight_of(week, header, runs, outcome.evaluation, site, offline=offline)
@@ -250,6 +251,7 @@ def thermal_command(
 
 
 cli.add_command(calibrate_command)
+cli.add_command(accounts_command)
 cli.add_command(respond_command)
 
 
