@@ -214,7 +214,7 @@ def _contract_plans(week: Week, schedule: Schedule, flows: Sequence[BlockFlows])
     if not week.contracts:
         return ()
     import_kw = np.sum([f.import_kw for f in flows], axis=0)
-    bought = bought_shares(week, dict(schedule.bought))
+    bought = bought_shares(week, dict(schedule.bought_share))
     why = offer_sentences(week, import_kw, bought)
     takes = best_takes(week, import_kw, bought)
     return tuple(

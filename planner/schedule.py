@@ -130,12 +130,12 @@ class Schedule:
     Args:
         runs: Decisions for each run.
         blocks: Decisions for each block.
-        bought: (offer of an energy contract, share of it that is bought); offers not named are not bought.
+        bought_share: (offer of an energy contract, share of it that is bought); offers not named are not bought.
     """
 
     runs: tuple[RunSchedule, ...]
     blocks: tuple[BlockSchedule, ...]
-    bought: tuple[tuple[str, float], ...] = ()
+    bought_share: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,19 @@ class UnitOutage:
 
 
 @dataclass(frozen=True)
+class CapacityStep:
+    """A step in which a connection is commissioned.
+
+    Args:
+        since: First instant, UTC.
+        capacity_kw: What it carries from then on, kW.
+    """
+
+    since: datetime
+    capacity_kw: float
+
+
+@dataclass(frozen=True)
 class Smoothing:
     """A declared capability to smooth swings faster than any slot, such as of racks with capacitors; not decided.
 
@@ -81,8 +94,8 @@ class Connection:
         units: Feeders and transformers; none of a kind means that the kind does not bind.
         n1: Whether power stays within what is left when the largest unit of each kind is lost.
         outages: Maintenance of units.
-        steps: (first instant, UTC, capacity from then on, kW) as the connection is commissioned, by rising time; the
-            first step's capacity before it is 0. Empty: none.
+        steps: Capacity as the connection is commissioned, by rising time, none before the first; empty where it is
+            whole.
         interruptible_kw: Part of the block's capacity that may be called off, kW.
         interruptions: Spans in which it is.
         notice_min: Minutes between a call and its earliest start.
@@ -92,7 +105,7 @@ class Connection:
     units: tuple[GridUnit, ...] = ()
     n1: bool = False
     outages: tuple[UnitOutage, ...] = ()
-    steps: tuple[tuple[datetime, float], ...] = ()
+    steps: tuple[CapacityStep, ...] = ()
     interruptible_kw: float = 0.0
     interruptions: tuple[Interruption, ...] = ()
     notice_min: float = 0.0
@@ -114,7 +127,7 @@ class Connection:
             if built:
                 limits_kw.append(sum(ratings_kw) - (max(ratings_kw, default=0.0) if self.n1 else 0.0))
         if self.steps:
-            limits_kw.append(next((kw for since, kw in reversed(self.steps) if since <= at), 0.0))
+            limits_kw.append(next((step.capacity_kw for step in reversed(self.steps) if step.since <= at), 0.0))
         return float(min(limits_kw))
 
     def called_kw(self, at: datetime) -> float:
@@ -127,7 +140,7 @@ class Connection:
         return (
             *(t for o in self.outages for t in (o.start, o.end)),
             *(u.available_from for u in self.units if u.available_from is not None),
-            *(since for since, _ in self.steps),
+            *(step.since for step in self.steps),
             *(t for i in self.interruptions for t in (i.binding_from(self.notice_min), i.end)),
         )
 

@@ -76,8 +76,8 @@ class EnergyContract:
         kw: Power at share 1 of the profile, kW.
         price_per_kwh: Money per kWh, 0 or more; fees on import come on top.
         profile: "base": every hour; "peak": 08-20 h on Monday to Friday, holidays too, in site time (EEX);
-            "week": `shares` by hour of the local week; "custom": `shares` by hour from `start`.
-        shares: Share of `kw` in each hour, 0 to 1: 168 for "week", any count for "custom", none for others.
+            "week": `hour_share` by hour of the local week; "custom": `hour_share` by hour from `start`.
+        hour_share: Share of `kw` in each hour, 0 to 1: 168 for "week", any count for "custom", none for others.
         start: First instant of delivery, UTC, or None for always.
         end: First instant after delivery, UTC, or None for always.
         min_take_share: Share of the horizon's volume that is paid for at least.
@@ -93,7 +93,7 @@ class EnergyContract:
     kw: float
     price_per_kwh: float
     profile: Profile = "base"
-    shares: tuple[float, ...] = ()
+    hour_share: tuple[float, ...] = ()
     start: datetime | None = None
     end: datetime | None = None
     min_take_share: float = 0.0
@@ -160,14 +160,14 @@ def _profile(contract: EnergyContract, when: Quarters) -> npt.NDArray[np.float64
         by_day = (when.minute >= PEAK_FROM_MIN) & (when.minute < PEAK_UNTIL_MIN)
         return (by_day & (when.weekday <= PEAK_LAST_DAY)).astype(np.float64)
     if contract.profile == "week":
-        if len(contract.shares) != WEEK_HOURS:
-            raise ValueError(f"contract {contract.name}: a week has {WEEK_HOURS} hours, not {len(contract.shares)}")
-        return np.array(contract.shares)[when.week_hour]
+        if len(contract.hour_share) != WEEK_HOURS:
+            raise ValueError(f"contract {contract.name}: a week has {WEEK_HOURS} hours, not {len(contract.hour_share)}")
+        return np.array(contract.hour_share)[when.week_hour]
     if contract.profile == "custom":
         if contract.start is None:
             raise ValueError(f"contract {contract.name}: the hours of a custom profile count from a start")
         first = round((when.starts[0] - contract.start).total_seconds() / (60 * QUARTER_MIN))
         hour = (first + np.arange(len(when.starts))) // HOUR_QUARTERS
-        inside = (hour >= 0) & (hour < len(contract.shares))
-        return np.where(inside, np.array(contract.shares)[np.where(inside, hour, 0)], 0.0)
+        inside = (hour >= 0) & (hour < len(contract.hour_share))
+        return np.where(inside, np.array(contract.hour_share)[np.where(inside, hour, 0)], 0.0)
     return np.ones(len(when.starts))

@@ -128,7 +128,7 @@ def _contracts_document(contracts: Iterable[ContractPlan]) -> dict[str, Any]:
     plans = [
         {
             "contract": plan.contract,
-            "bought": number_text(plan.bought),
+            "bought_share": number_text(plan.bought_share),
             "take_kw": _series(plan.take_kw),
             "why": plan.why,
         }
@@ -239,7 +239,7 @@ def _block_from(node: Node) -> BlockPlan:
 def _contract_from(node: Node) -> ContractPlan:
     return ContractPlan(
         contract=node.text("contract"),
-        bought=node.number("bought"),
+        bought_share=node.number("bought_share"),
         take_kw=tuple(entry.as_number() for entry in node.list("take_kw")),
         why=node.text("why"),
     )

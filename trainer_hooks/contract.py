@@ -137,13 +137,13 @@ class ContractPlan:
 
     Attributes:
         contract: Name of the contract.
-        bought: Share of it that is bought; 1 for one in force.
+        bought_share: Share of it that is bought; 1 for one in force.
         take_kw: Power taken of it, slot mean, kW, one entry per slot.
         why: One line for people: why an offer is bought or not; empty for a contract in force.
     """
 
     contract: str
-    bought: float
+    bought_share: float
     take_kw: tuple[float, ...]
     why: str = ""
 
@@ -204,7 +204,7 @@ class Calendar:
         blocks: One plan per power block.
         runs: One entry per run; `write_calendar` fills them in.
         notes: Labels every reader must see, such as "synthetic data".
-        ppas: One plan per power purchase agreement that is delivered to the site; the key is absent where there is none.
+        ppas: One plan per power purchase agreement delivered to the site; the key is absent where there is none.
         contracts: One plan per energy contract of the site; the key is absent where there is none.
     """
 

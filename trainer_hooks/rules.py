@@ -182,7 +182,7 @@ def _fault_of_contract(plan: ContractPlan, n_slots: int) -> str:
         return f"take_kw has {len(plan.take_kw)} entries for {n_slots} slots."
     if not all(math.isfinite(entry) for entry in plan.take_kw):
         return "take_kw holds a number that is not finite."
-    return "" if 0 <= plan.bought <= 1 else f"bought is {plan.bought}, but must be from 0 to 1."
+    return "" if 0 <= plan.bought_share <= 1 else f"bought_share is {plan.bought_share}, but must be from 0 to 1."
 
 
 def _check_header(calendar_id: str, issued: datetime, start: datetime, end: datetime, subject: str) -> None:

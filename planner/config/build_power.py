@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from planner.timegrid import to_utc
-from power.connection import Connection, GridUnit, Smoothing, UnitOutage
+from power.connection import CapacityStep, Connection, GridUnit, Smoothing, UnitOutage
 from power.contracts import Attributes, EnergyContract, Interruption
 from power.quarters import HOUR_MIN
 from power.tariff import ContractedDemand, Period, Tariff
@@ -52,7 +52,7 @@ def contract(table: power_tables.ContractTable, zone: str, tz: ZoneInfo) -> Ener
         kw=table.kw,
         price_per_kwh=table.price_per_kwh,
         profile=table.profile,
-        shares=tuple(table.shares),
+        hour_share=tuple(table.shares),
         start=_utc(table.start, tz),
         end=_utc(table.end, tz),
         min_take_share=table.min_take_share,
@@ -76,7 +76,7 @@ def connection(table: power_tables.ConnectionTable | None, tz: ZoneInfo) -> Conn
         units=tuple(GridUnit(u.name, u.kind, u.rating_kw, _utc(u.available_from, tz)) for u in table.unit),
         n1=table.n1,
         outages=tuple(UnitOutage(o.unit, to_utc(o.start, tz), to_utc(o.end, tz), o.reason) for o in table.outage),
-        steps=tuple((to_utc(s.since, tz), s.capacity_kw) for s in table.step),
+        steps=tuple(CapacityStep(to_utc(s.since, tz), s.capacity_kw) for s in table.step),
         interruptible_kw=table.interruptible_kw,
         interruptions=_interruptions(table.interruption, tz),
         notice_min=table.notice_min,

@@ -94,7 +94,8 @@ def check_agreements(week: Week, calendar: Calendar, import_kw: Floats, taken_kw
         )
         if not ppa.may_curtail:
             yield from worst(week, "ppa-curtailed", subject, parts[2], 0.0, "kW", "curtails")
-    yield from worst(week, "ppa-used", "all agreements", used, import_kw - taken_kw, "kW", "of the import cover")
+    if physical:
+        yield from worst(week, "ppa-used", "all agreements", used, import_kw - taken_kw, "kW", "of the import cover")
 
 
 def _split(plan: PpaPlan | None, volume: Floats) -> tuple[Floats, Floats, Floats]:

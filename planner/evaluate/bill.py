@@ -130,4 +130,4 @@ def _stated(
     plan = next((p for p in plans if p.contract == contract.name), None)
     if plan is None or len(plan.take_kw) != week.grid.n_slots:
         return (0.0 if contract.offered else 1.0), np.zeros(week.grid.n_slots), ""
-    return plan.bought, np.array(plan.take_kw), plan.why
+    return plan.bought_share, np.array(plan.take_kw), plan.why

@@ -146,7 +146,7 @@ class ContractResult:
 
     Args:
         contract: Name of the contract.
-        bought: Share of it that is bought.
+        bought_share: Share of it that is bought.
         volume_kwh: Energy that it delivers, by that share.
         take_kwh: Energy taken of it.
         paid_kwh: Energy paid for: what is taken, or the minimum take where that is more.
@@ -155,7 +155,7 @@ class ContractResult:
     """
 
     contract: str
-    bought: float
+    bought_share: float
     volume_kwh: float
     take_kwh: float
     paid_kwh: float

@@ -38,7 +38,7 @@ def test_a_calendar_without_contracts_does_not_name_them(tmp_path):
     [
         ((replace(BLOCK, take_kw=(1.0,)),), "1 entries for 2 slots"),
         ((replace(BLOCK, take_kw=(1.0, float("nan"))),), "not finite"),
-        ((replace(BLOCK, bought=1.5),), "from 0 to 1"),
+        ((replace(BLOCK, bought_share=1.5),), "from 0 to 1"),
         ((BLOCK, BLOCK), "more than once"),
     ],
 )
@@ -47,7 +47,7 @@ def test_contracts_that_cannot_be_are_refused(tmp_path, contracts, told):
         write_calendar(tmp_path, *two(*contracts))
 
 
-@pytest.mark.parametrize("value", [None, {}, [1], [{"contract": "x", "bought": 1.0, "take_kw": "0"}]])
+@pytest.mark.parametrize("value", [None, {}, [1], [{"contract": "x", "bought_share": 1.0, "take_kw": "0"}]])
 def test_contracts_of_another_shape_are_refused(tmp_path, value):
     home = write_calendar(tmp_path, *two(BLOCK))
     path = home / "calendar.json"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner.config import SiteFaults, site_from_text, starter_site
-from power.connection import GridUnit, UnitOutage
+from power.connection import CapacityStep, GridUnit, UnitOutage
 from power.contracts import Attributes, EnergyContract, Interruption
 from power.tariff import ContractedDemand, Period
 
@@ -59,7 +59,7 @@ def test_a_contract():
             kw=10.0,
             price_per_kwh=0.07,
             profile="custom",
-            shares=(1.0, 0.5),
+            hour_share=(1.0, 0.5),
             start=datetime(2024, 5, 12, 22, tzinfo=UTC),
             end=datetime(2024, 5, 13, 22, tzinfo=UTC),
             min_take_share=0.85,
@@ -90,7 +90,7 @@ def test_a_connection():
     assert connection.units == (GridUnit("T1", "transformer", 60.0), GridUnit("T2", "transformer", 60.0))
     begin, end = datetime(2024, 5, 12, 22, tzinfo=UTC), datetime(2024, 5, 13, 0, tzinfo=UTC)
     assert connection.outages == (UnitOutage("T2", begin, end),)
-    assert connection.steps == ((datetime(2024, 4, 30, 22, tzinfo=UTC), 80.0),)
+    assert connection.steps == (CapacityStep(datetime(2024, 4, 30, 22, tzinfo=UTC), 80.0),)
     assert (connection.interruptible_kw, connection.notice_min) == (10.0, 20.0)
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from power.blocks import PowerBlock, capacity_kw
-from power.connection import Connection, GridUnit, UnitOutage, carried_kw
+from power.connection import CapacityStep, Connection, GridUnit, UnitOutage, carried_kw
 from power.contracts import Interruption
 
 T0 = datetime(2024, 5, 13, tzinfo=UTC)
@@ -44,7 +44,7 @@ def test_maintenance_of_a_named_unit_holds_at_every_instant_of_a_slot():
 
 
 def test_steps_and_units_come_into_service():
-    steps = ((at(1), 8_000.0), (at(2.25), 150_000.0))
+    steps = (CapacityStep(at(1), 8_000.0), CapacityStep(at(2.25), 150_000.0))
     assert carried(Connection(steps=steps)) == [0.0, 8_000.0, 8_000.0, 150_000.0]
     later = (*TRANSFORMERS[:2], GridUnit("T3", "transformer", 60_000.0, at(2)))
     assert carried(Connection(later, n1=True)) == [60_000.0, 60_000.0, 120_000.0, 120_000.0]

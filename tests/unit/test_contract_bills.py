@@ -123,7 +123,7 @@ def test_an_interruption_is_worked_around():
 def test_all_or_none_is_not_bought_where_it_costs_more():
     # 800 kW take or pay at 0.07: 448.00 + 4 x 200 x 0.10 = 528.00; spot alone 4,400 x 0.10
     seen = check(hall(base(800.0, 0.07, 1.0, offered=True, all_or_none=True)), energy=440.00)
-    assert seen.contracts[0].bought == 0.0
+    assert seen.contracts[0].bought_share == 0.0
     assert seen.contracts[0].why == (
         "Offer 'block', 800 kW (base) at 0.07 EUR/kWh, is not bought: it would cost 88.00 EUR more than the energy "
         "price of the hours, with 56 % of it taken."
@@ -133,7 +133,7 @@ def test_all_or_none_is_not_bought_where_it_costs_more():
 def test_all_or_none_is_bought_where_it_saves():
     # at 0.05: 320.00 + 80.00 = 400.00, 40.00 less than spot
     seen = check(hall(base(800.0, 0.05, 1.0, offered=True, all_or_none=True)), energy=80.00, contracts=320.00)
-    assert seen.contracts[0].bought == 1.0
+    assert seen.contracts[0].bought_share == 1.0
     assert seen.contracts[0].why == (
         "Offer 'block', 800 kW (base) at 0.05 EUR/kWh, is bought: it saves 40.00 EUR against the energy price of the "
         "hours, and 56 % of it is taken."
@@ -143,7 +143,7 @@ def test_all_or_none_is_bought_where_it_saves():
 def test_an_offer_that_may_be_divided_is_bought_as_far_as_it_saves():
     # the first 100 kW are taken in every hour: 800 kWh at 0.06 for 0.10; the next only at work, half of what is paid
     seen = check(hall(base(800.0, 0.06, 1.0, offered=True)), energy=360.00, contracts=48.00)
-    assert seen.contracts[0].bought == 0.125
+    assert seen.contracts[0].bought_share == 0.125
     assert "is bought by 12.5 %: it saves 32.00 EUR" in seen.contracts[0].why
 
 
