@@ -13,7 +13,7 @@ from planner.export.spreadsheet import csv_bytes, text_cell
 from planner.timegrid import iso, zone
 
 if TYPE_CHECKING:
-    from trainer_hooks.contract import Calendar, RunCalendar
+    from trainer_hooks.contract import BlockPlan, Calendar, RunCalendar
 
 WINDOW_COLUMNS = (
     "calendar_id",
@@ -53,6 +53,8 @@ SLOT_COLUMNS = (
     "supply_setpoint_c",
     "notes",
 )
+OWN_COLUMNS = ("wind_kw", "generation_kw", "export_kw")
+"""Stand before the notes in the table of a site of which any block has wind, generators or export."""
 
 Cell = str | float | int | None
 
@@ -108,9 +110,11 @@ def slots_csv(calendar: Calendar) -> bytes:
     def times(start: datetime, end: datetime) -> tuple[str, str, str, str]:
         return iso(start), iso(end), start.astimezone(tz).isoformat(), end.astimezone(tz).isoformat()
 
+    owns = any(plan.wind_kw or plan.export_kw or plan.generators for plan in calendar.blocks)
+
     def rows() -> Iterable[tuple[Cell, ...]]:
         for plan in calendar.blocks:
-            series = (
+            series: list[Sequence[float | None]] = [
                 plan.it_kw,
                 plan.cooling_kw,
                 plan.facility_kw,
@@ -120,11 +124,20 @@ def slots_csv(calendar: Calendar) -> bytes:
                 plan.discharge_kw,
                 plan.battery_kwh,
                 plan.supply_setpoint_c,
-            )
+                *(_own_series(plan) if owns else ()),
+            ]
             for i, values in enumerate(zip(*series, strict=True)):
                 yield (calendar.calendar_id, plan.block, *times(edges[i], edges[i + 1]), *values, notes)
 
-    return _table(SLOT_COLUMNS, rows())
+    columns = (*SLOT_COLUMNS[:-1], *OWN_COLUMNS, SLOT_COLUMNS[-1]) if owns else SLOT_COLUMNS
+    return _table(columns, rows())
+
+
+def _own_series(plan: BlockPlan) -> tuple[Sequence[float], ...]:
+    """Return the series of OWN_COLUMNS, zeros of what the block has not."""
+    still = (0.0,) * len(plan.it_kw)
+    made = [sum(kw) for kw in zip(*(group.generation_kw for group in plan.generators), strict=True)]
+    return plan.wind_kw or still, made or still, plan.export_kw or still
 
 
 def _table(columns: tuple[str, ...], rows: Iterable[tuple[Cell, ...]]) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.evaluate import Evaluation
-from planner.export import wording
+from planner.export import own_supply, wording
 from planner.gang_facts import chance
 from planner.timegrid import iso, week_name
 
@@ -200,16 +200,20 @@ def compare_rows(outcome: Outcome) -> tuple[CompareRow, ...]:
             tuple((told(other.evaluation), _saved(other, saved)) for other in outcome.counterfactuals),
         )
 
+    week = outcome.week
+    made = any(block.generators for block in week.blocks)
     return (
-        row("Carbon of the grid import", "carbon", "carbon_pct"),
+        row(f"Carbon of the grid import{' and of generators' if made else ''}", "carbon", "carbon_pct"),
         row("Money paid", "cost", "cost_pct"),
         row("of which energy", "energy_cost"),
+        *(row(name, tell) for name, tell in own_supply.told_costs(week)),
         row("of which demand charge", "demand"),
         row("of which battery wear and water", "other_cost"),
         row("Carbon at the plan's price (not paid)", "carbon_cost"),
         row("Facility energy", "energy", "energy_pct"),
         row("Grid import", "import"),
         row("Solar energy used", "solar"),
+        *(row(name, tell) for name, tell in own_supply.told_energy(week)),
         row("Highest import", "peak"),
         row("Water", "water"),
         row("Tokens", "tokens"),
@@ -232,6 +236,7 @@ _TELLERS: dict[str, Callable[[Evaluation, _Money], str]] = {
     "water": lambda found, _: wording.water(found.water_l),
     "tokens": lambda found, _: wording.tokens(found.tokens),
     "missed": lambda found, _: f"{found.deadlines_missed} of {found.deadlines}",
+    **own_supply.TELLERS,
 }
 
 

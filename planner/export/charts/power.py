@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +12,7 @@ from planner.export.charts.frame import (
     BLACK,
     BLUE,
     GREEN,
+    GREY,
     ORANGE,
     PURPLE,
     SKY,
@@ -72,21 +75,30 @@ def power_figure(
     ]
     if has_battery:
         data.insert(3, area(plan.charge_kw, "Battery charging", PURPLE, "goes", "y"))
+    if plan.export_kw:
+        data.append(area(plan.export_kw, "Export", GREY, "goes", "y"))
     if block.solar is not None:
         data.append(area(plan.solar_kw, "Solar", YELLOW, "comes", "y2"))
+    if plan.wind_kw:
+        data.append(area(plan.wind_kw, "Wind", SKY, "comes", "y2"))
+    shades = itertools.cycle((VERMILLION, GREY))
+    for group in plan.generators:
+        name = f"Generators {html.escape(group.generator)}"
+        data.append(area(group.generation_kw, name, next(shades), "comes", "y2"))
     if has_battery:
         data.append(area(plan.discharge_kw, "Battery discharging", GREEN, "comes", "y2"))
+    import_kw = capacity_kw if block.power.grid_kw is None else np.minimum(capacity_kw, block.power.grid_kw)
     data += [
         _limit(time, capacity_kw / factor, LIMIT, BLACK, "y", template, "dash"),
         _limit(
             time,
-            capacity_kw / factor,
-            LIMIT,
+            import_kw / factor,
+            LIMIT if block.power.grid_kw is None else "Limit of grid import",
             BLACK,
             "y2",
             template,
             "dash",
-            showlegend=False,
+            showlegend=block.power.grid_kw is not None,
         ),
     ]
     # A cooling limit far above the block's own limit would only squeeze the figure.
@@ -116,11 +128,17 @@ def power_figure(
         "data": data,
         "layout": layout(
             600 if has_battery else 480,
-            f"Power of block {block.name} against its limit: IT and cooling, grid import, solar and battery",
+            f"Power of block {block.name} against its limit: IT and cooling, grid import, {_sources(plan)}",
             xaxis=time.axis(anchor="y3" if has_battery else "y2"),
             **axes,
         ),
     }
+
+
+def _sources(plan: BlockPlan) -> str:
+    """Return what may feed a block beside the grid."""
+    more = [name for name, there in (("wind", plan.wind_kw), ("generators", plan.generators)) if there]
+    return f"solar{''.join(f', {name}' for name in more)} and battery"
 
 
 def _domains(has_battery: bool) -> tuple[tuple[float, float], tuple[float, float], tuple[float, float]]:
