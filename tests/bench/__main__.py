@@ -10,6 +10,7 @@ BENCHES = {
     "start": "processor time of `gridpace --help`, and what it loads",
     "hooks": "Governor.step() off a window boundary, and reading one run among ten thousand",
     "transient": "seconds from a failure to a case temperature, beside the reference case, and what they cost",
+    "goodput": "chances of deadlines under failures: promised beside simulated weeks (--weeks N)",
     "calibration": "hidden settings of made-up telemetry recovered; Summit's and Frontier's public points (--seeds N)",
     "accounts": "ledger and carbon accounts of a year of 200 runs at 15 minutes: seconds, and what the sums differ by",
     "weeks": "52 weeks of 2024 in GB and DE-LU: carbon and cost saved (needs the real traces; --jobs N)",

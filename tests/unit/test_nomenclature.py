@@ -18,6 +18,7 @@ PLACES = [
     "planner/schedule.py",
     "planner/evaluate/record.py",
     "planner/config/model.py",
+    "planner/config/gang_tables.py",
     "trainer_hooks/contract.py",
 ]
 

@@ -48,6 +48,8 @@ HEADERS = {
     model.RunTable: "[[run]]",
     model.FlexibilityTable: "flexibility = { ... }",
     model.StageTable: "stages = [{ ... }]",
+    model.GoodputTable: "[goodput]",
+    model.RunGoodputTable: "goodput = { ... }",
 }
 
 
