@@ -70,6 +70,27 @@ def accounted_outcome(accounting: Accounting = ACCOUNTING, **changes) -> Outcome
     return sample_outcome(accounted_week(accounting, **changes), kept=True)
 
 
+def with_contracts(accounts: CarbonAccounts) -> CarbonAccounts:
+    """The accounts with a wind and a gas contract in the zone, and one that delivers elsewhere."""
+    account, h = accounts.account, accounts.account.slot_h
+    wave = 150.0 * (1.0 + np.sin(np.arange(accounts.n_slots) / 9.0))
+    more = (
+        contract(wave, "wind-ppa"),
+        contract(np.full(accounts.n_slots, 40.0), "gas-block", "gas"),
+        contract(np.full(accounts.n_slots, 90.0), "far-wind", boundary="zone-b"),
+    )
+    matched = site_account(
+        account.factors,
+        account.grid,
+        (*account.contracts, *more),
+        it_kw=account.it_kwh / h,
+        facility_kw=account.facility_kwh / h,
+        import_kw=account.import_kwh / h,
+        slot_h=h,
+    )
+    return replace(accounts, account=matched, water_l=0.3 * account.it_kwh)
+
+
 def sample_accounts(outcome: Outcome | None = None) -> CarbonAccounts:
     """The accounts of the sample outcome."""
     given = outcome or accounted_outcome()

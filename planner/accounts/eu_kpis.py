@@ -58,7 +58,14 @@ def eu_indicators(accounts: CarbonAccounts) -> tuple[Indicator, ...]:
     return (
         Indicator("E_DC", "Total energy consumption", total_kwh, "kWh", "load_kwh less the change in store", "week"),
         Indicator("E_IT", "Energy of IT equipment", site.it_kwh, "kWh", "it_kwh", "week"),
-        Indicator("PUE", "Power usage effectiveness", over(total_kwh, site.it_kwh), "", "E_DC / E_IT", "week"),
+        Indicator(
+            "PUE",
+            "Power usage effectiveness",
+            over(total_kwh, site.it_kwh),
+            "",
+            "E_DC / E_IT; transformers, UPS, distribution and lighting are outside the model, so meters show more",
+            "week",
+        ),
         Indicator("W_IN", "Water input", site.water_l / 1000.0, "m3", "water_l / 1000", "week"),
         Indicator(
             "WUE", "Water usage effectiveness", over(site.water_l, site.it_kwh), "L/kWh", "water_l / E_IT", "week"

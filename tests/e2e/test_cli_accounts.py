@@ -1,0 +1,167 @@
+"""Carbon accounts from the command line: planned once, kept in the ledger, read out of it again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ISSUED = "2024-05-12T18:00:00Z"
+MINI = """
+[site]
+name = "lab"
+timezone = "Europe/Berlin"
+latitude = 51.0
+longitude = 10.0
+zone = "demo-central"
+currency = "EUR"
+
+[horizon]
+week = "2024-W20"
+
+[carbon]
+basis = "lifecycle"
+
+[accounts]
+residual_gco2_per_kwh = 480
+marginal_gco2_per_kwh = 650
+grid_cfe_share = 0.5
+
+[prices]
+carbon_per_t = 80
+lateness_per_gpu_h = 2.5
+
+[[block]]
+name = "hall"
+capacity_kw = 20
+
+[block.cooling]
+kind = "room_air"
+rated_it_kw = 18
+
+[[pool]]
+name = "node"
+block = "hall"
+gpu = "H100-SXM"
+count = 8
+
+[[run]]
+name = "=1+1"
+gpus = 8
+tokens_per_gpu_s = 8000
+stages = [{ name = "train", tokens = 8.0e9, deadline = 2024-05-17T18:00:00 }]
+min_run_h = 4
+min_pause_h = 4
+on_off_grid_h = 4
+"""
+
+
+def gridpace(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command as a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "planner.cli", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "GRIDPACE_CACHE": str(cwd / "cache")},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+def plan(folder: Path, text: str = MINI) -> subprocess.CompletedProcess[str]:
+    (folder / "site.toml").write_text(text, encoding="utf-8")
+    return gridpace("plan", "site.toml", "--out", "out", "--issued-at", ISSUED, "--offline", cwd=folder)
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("accounts")
+    done = plan(folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def copy(planned, tmp_path):
+    shutil.copytree(planned, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def test_accounts_are_told_and_written_as_tables(planned):
+    done = gridpace("accounts", "out", "--csv", "tables", cwd=planned)
+    assert done.returncode == 0, done.stderr
+    assert "kept by    lifecycle-ipcc2014/1, lifecycle; boundary demo-central" in done.stdout
+    assert "CFE score  50.0 %" in done.stdout
+    assert "note: Synthetic data" in done.stderr
+    assert {path.name for path in (planned / "tables").iterdir()} == {"hourly.csv", "runs.csv", "contracts.csv"}
+    with (planned / "tables" / "runs.csv").open(newline="", encoding="utf-8") as stream:
+        site, run, left = csv.DictReader(stream)
+    assert [row["kind"] for row in (site, run, left)] == ["site", "run", "unallotted"]
+    assert float(run["market_kg"]) + float(left["market_kg"]) == pytest.approx(float(site["market_kg"]), rel=1e-9)
+    assert float(site["market_kg"]) == pytest.approx(0.48 * float(site["import_kwh"]), rel=1e-9)
+
+
+def test_json_is_one_object_and_agrees_with_the_plan(planned):
+    told = json.loads(gridpace("accounts", "out", "--json", cwd=planned).stdout)
+    summary = json.loads((planned / "out" / "plan.json").read_text(encoding="utf-8"))
+    assert told["calendar_id"] == summary["calendar_id"]
+    assert told["site_figures"]["location_kg"] == pytest.approx(summary["carbon_kg"], rel=1e-9)
+    assert told["files"] == {}
+    assert [one["kind"] for one in told["training_energy"]["statements"]] == ["estimated"]
+
+
+def test_the_same_plan_again_leaves_the_accounts_and_other_accounts_are_refused(copy):
+    assert plan(copy).returncode == 0
+    calendars = (copy / "out" / "calendars" / "current").read_bytes()
+    other = plan(copy, MINI.replace("residual_gco2_per_kwh = 480", "residual_gco2_per_kwh = 300"))
+    assert other.returncode == 2
+    assert "has carbon accounts already" in other.stderr
+    assert "never changed" in other.stderr
+    assert (copy / "out" / "calendars" / "current").read_bytes() == calendars
+    again = json.loads(gridpace("accounts", "out", "--json", cwd=copy).stdout)
+    assert again["site_figures"]["market_kg"] == pytest.approx(0.48 * again["site_figures"]["import_kwh"], rel=1e-9)
+
+
+def test_the_report_made_again_shows_the_accounts_as_entered(copy):
+    before = (copy / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Carbon accounts" in before
+    (copy / "site.toml").write_text(
+        MINI.replace("residual_gco2_per_kwh = 480", "residual_gco2_per_kwh = 300"), encoding="utf-8"
+    )
+    done = gridpace("report", "out", "--site", "site.toml", "--offline", cwd=copy)
+    assert done.returncode == 0, done.stderr
+    assert (copy / "out" / "report.html").read_text(encoding="utf-8") == before
+
+
+def test_a_changed_ledger_is_found(copy):
+    with sqlite3.connect(copy / "out" / "ledger.sqlite") as ledger:
+        ledger.execute("UPDATE site_account SET market_kg = 0.0")
+    done = gridpace("accounts", "out", "--json", cwd=copy)
+    told = json.loads(done.stdout)["error"]
+    assert done.returncode == 2
+    assert told["kind"] == "ConfigError"
+    assert told["why"] == "ledger or calendar was changed since"
+
+
+def test_a_calendar_without_a_ledger_or_without_accounts_is_told(copy):
+    with sqlite3.connect(copy / "out" / "ledger.sqlite") as ledger:
+        for table in ("site_account", "run_account", "contract", "contract_account", "carbon_account"):
+            ledger.execute(f"DELETE FROM {table}")
+    done = gridpace("accounts", "out", cwd=copy)
+    assert done.returncode == 2
+    assert "published before accounts were kept" in done.stderr
+    (copy / "out" / "ledger.sqlite").unlink()
+    done = gridpace("accounts", "out", cwd=copy)
+    assert done.returncode == 2
+    assert "the ledger is not there" in done.stderr
+    assert not (copy / "out" / "ledger.sqlite").exists()
