@@ -110,7 +110,7 @@ def trace(week: Week, run: Run, given: Sequence[Window]) -> RunTrace:
         top_w = points[-1].gpu_power_limit_w
         limit_w = [top_w if w.gpu_power_limit_w is None else w.gpu_power_limit_w for w in windows]
         it_w, relative = at_limit(points, limit_w)
-        w_per_gpu[here] = np.where(running, it_w, gpu.idle_w_per_gpu)[here]
+        w_per_gpu[here] = np.where(running, it_w, gpu.hold_w_per_gpu)[here]
         if option:
             whole = here & running & (gpus == run.gpus)
             rate[whole] = run.gpus * option.tokens_per_gpu_s * relative[whole]

@@ -50,9 +50,11 @@ def _shortfall(solved: Solved, place: int, due: Due, short: float) -> Shortfall:
     if made_up is not None and made_up <= due.deadline:
         made_up = None
     local = due.deadline.astimezone(week.tz).strftime("%Y-%m-%d %H:%M %Z")
+    margin = min(short, next(stage.margin_tokens for stage in run.stages if stage.name == due.stage))
+    missing = f"{short:.4g} of {due.tokens:.4g} tokens" + (f" ({margin:.4g} of them margin)" if margin else "")
     after = f"made up by {made_up.astimezone(week.tz):%Y-%m-%d %H:%M %Z}" if made_up else "not made up in this horizon"
     sentence = (
-        f"run {run.name!r} misses stage {due.stage!r}, due {local}: {short:.4g} of {due.tokens:.4g} tokens "
+        f"run {run.name!r} misses stage {due.stage!r}, due {local}: {missing} "
         f"({hours:.2f} h of the whole gang) are missing then, {after}; {cause(solved, place, due)}"
     )
     return Shortfall(run.name, due.stage, due.deadline, short, hours, made_up, sentence)

@@ -1,7 +1,7 @@
 """One run's states from instant to instant, finer than slots: what an answer to an event changes.
 
 The law of spells is that of `planner.slots`: the first `reload_s` seconds of running and the last `checkpoint_s` of a
-spell draw power and make no tokens. A gang that holds keeps its GPUs, idles them, and goes on without a reload.
+spell draw power and make no tokens. A gang that holds keeps its GPUs, waits, and goes on without a reload.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def gang_kw(week: Week, course: Course) -> npt.NDArray[np.float64]:
     if course.option is None:
         return np.zeros(len(course.state))
     it_w, _ = at_limit(course.option.points, course.limit_w)
-    idle_w = week.pool(course.option.pool).gpu.idle_w_per_gpu
-    per_gpu = np.where(course.state == RUN, it_w, np.where(course.state == HOLD, idle_w, 0.0))
+    held_w = week.pool(course.option.pool).gpu.hold_w_per_gpu
+    per_gpu = np.where(course.state == RUN, it_w, np.where(course.state == HOLD, held_w, 0.0))
     return np.asarray(course.run.gpus * per_gpu / 1000.0)
 
 

@@ -152,7 +152,8 @@ def _gang_terms(question: Question, block: Block, runs: Sequence[RunColumns]) ->
             saved_w = idle_w if powered[mix.piece] else 0.0
             terms = [(c, gpus_k * float(w - saved_w)) for c, w in zip(mix.columns, mix.it_w_per_gpu, strict=True)]
             if mix.piece in run.waits:
-                terms.append((run.waits[mix.piece], gpus_k * (idle_w - saved_w)))
+                held_w = week.pool(option.pool).gpu.hold_w_per_gpu
+                terms.append((run.waits[mix.piece], gpus_k * (held_w - saved_w)))
             found.setdefault(mix.piece, []).extend(terms)
     return found
 

@@ -103,3 +103,4 @@ def test_a_margin_that_does_not_fit_is_a_named_shortfall():
     assert verdict.runs[0].stages[0].announced
     assert verdict.runs[0].stages[0].simulated_probability < 0.97
     assert short.tokens_short > 0
+    assert f"({made_from.runs[0].stages[0].margin_tokens:.4g} of them margin)" in short.sentence
