@@ -192,7 +192,7 @@ def carbon_accounts(
         account = site_account(
             factors,
             grid_hours(accounting, week.signals, week.grid),
-            contract_hours(week, blocks, factors),
+            contract_hours(week, calendar, blocks, factors),
             it_kw=np.sum([b.it_kw for b in blocks], axis=0),
             facility_kw=np.sum([b.facility_kw for b in blocks], axis=0),
             # What flows back to the grid earns nothing here.

@@ -2,35 +2,97 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from power.accounts import ON_SITE, ContractHours
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from planner.evaluate.record import BlockResult
-    from planner.week import Week
+    from planner.week import Block, Week
     from power.factors import FactorSet
+    from trainer_hooks.contract import Calendar
+
+GENERATOR = "generator"
+"""Technology of on-site generators: never free of carbon in the accounts, whatever they burn."""
 
 
-def contract_hours(week: Week, blocks: Sequence[BlockResult], factors: FactorSet) -> tuple[ContractHours, ...]:
-    """Return the plants behind the meter with what the site used of each.
+def contract_hours(
+    week: Week, calendar: Calendar, blocks: Sequence[BlockResult], factors: FactorSet
+) -> tuple[ContractHours, ...]:
+    """Return plants behind the meter with what the site used of each, then contracts with what they supply.
+
+    What a block exports is taken off its sun and wind. Generators stand in full: what of theirs is exported stays in
+    the site's account, so that giving energy away earns no credit. Of an energy contract its takes count, and of an
+    agreement delivered to the site what it uses: energy that is sold counts for its buyer. An agreement settled by
+    difference supplies all that its farm makes. A contract without attributes counts as the residual mix.
 
     Args:
         week: All inputs.
+        calendar: The header, with the takes of contracts and agreements.
         blocks: The judge's figures of every block.
         factors: Factors of plants that name none of their own.
     """
-    return tuple(
-        ContractHours(
-            name=f"{block.solar.name} of {block.name}",
-            technology="solar",
-            factor_gco2_per_kwh=factors.gco2_per_kwh("solar"),
-            basis=factors.basis,
-            boundary=ON_SITE,
-            kw=seen.solar_kw,
-        )
-        for block, seen in zip(week.blocks, blocks, strict=True)
-        if block.solar is not None
+    return (
+        *_behind_the_meter(week, calendar, blocks, factors),
+        *_contracts(week, calendar),
+        *_agreements(week, calendar),
     )
+
+
+def _behind_the_meter(
+    week: Week, calendar: Calendar, blocks: Sequence[BlockResult], factors: FactorSet
+) -> Iterator[ContractHours]:
+    plans = {plan.block: plan for plan in calendar.blocks}
+    for block, seen in zip(week.blocks, blocks, strict=True):
+        yield from _renewables(block, seen, factors)
+        factor_of = {generator.name: generator.factor_gco2_per_kwh for generator in block.generators}
+        for group in plans[block.name].generators if block.name in plans else ():
+            if group.generator in factor_of:
+                yield ContractHours(
+                    f"{group.generator} of {block.name}",
+                    GENERATOR,
+                    factor_of[group.generator],
+                    factors.basis,
+                    ON_SITE,
+                    np.array(group.generation_kw),
+                )
+
+
+def _renewables(block: Block, seen: BlockResult, factors: FactorSet) -> Iterator[ContractHours]:
+    made_kw = seen.solar_kw + seen.wind_kw
+    kept = np.divide(
+        np.maximum(made_kw - seen.export_kw, 0.0), made_kw, out=np.zeros_like(made_kw), where=made_kw > 0.0
+    )
+    for plant, technology, kw in ((block.solar, "solar", seen.solar_kw), (block.wind, "wind", seen.wind_kw)):
+        if plant is not None:
+            factor = factors.gco2_per_kwh(technology)
+            name = f"{plant.name} of {block.name}"
+            yield ContractHours(name, technology, factor, factors.basis, ON_SITE, kw * kept)
+
+
+def _contracts(week: Week, calendar: Calendar) -> Iterator[ContractHours]:
+    attributes = {contract.name: contract.attributes for contract in week.contracts}
+    for plan in calendar.contracts:
+        counts = attributes.get(plan.contract)
+        if counts is not None:
+            yield ContractHours(
+                plan.contract,
+                counts.technology,
+                counts.factor_gco2_per_kwh,
+                counts.basis,
+                counts.boundary,
+                np.array(plan.take_kw),
+            )
+
+
+def _agreements(week: Week, calendar: Calendar) -> Iterator[ContractHours]:
+    used = {plan.ppa: np.array(plan.used_kw) for plan in calendar.ppas}
+    for ppa in sorted(week.ppas, key=lambda ppa: not ppa.physical):
+        kw = used.get(ppa.name) if ppa.physical else week.ppa_kw(ppa)
+        if kw is not None:
+            yield ContractHours(
+                ppa.name, ppa.technology, ppa.factor_gco2_per_kwh, week.signals.ci_basis, ppa.boundary, kw
+            )

@@ -48,6 +48,7 @@ def read_accounting(draft: Draft, folder: Path) -> tuple[Accounting | None, Faul
             f"write one of {basis}: {', '.join(sorted(n for n, s in known.items() if s.basis == basis))}",
         )
         return None, None
+    _check_contracts(draft, basis)
     hours, faults = _hours(placed, folder)
     given: dict[str, float | HourlyValues | None] = {
         column: hours.get(column, getattr(table, column)) for column in LIMITS
@@ -57,6 +58,17 @@ def read_accounting(draft: Draft, folder: Path) -> tuple[Accounting | None, Faul
             placed.fault((column,), f"stands here and in {table.hours}", "give it once")
     zone: str = draft.single["site"].table.zone
     return Accounting(zone, known[name], _server(placed), **given), faults
+
+
+def _check_contracts(draft: Draft, basis: str) -> None:
+    for contract in draft.contracts:
+        given = contract.table.basis
+        if given is not None and given != basis:
+            contract.fault(
+                ("basis",),
+                f"the factor is {given}, but [carbon] basis is {basis}: the two are never mixed",
+                f"give the contract's {basis} factor",
+            )
 
 
 def _hours(placed: Placed[model.AccountsTable], folder: Path) -> tuple[dict[str, HourlyValues], FaultList | None]:

@@ -151,3 +151,18 @@ def test_a_figure_given_twice_is_refused(tmp_path):
     (tmp_path / "grid.csv").write_text(hours(START, ["400,0.1"]))
     with pytest.raises(SiteFaults, match=r"accounts.grid_cfe_share: stands here and in grid.csv"):
         load('[accounts]\nhours = "grid.csv"\ngrid_cfe_share = 0.5\n', tmp_path)
+
+
+def test_a_contract_of_the_other_basis_is_refused_before_anything_is_planned(tmp_path):
+    contract = """
+[[contract]]
+name = "cal-24"
+kw = 10
+price_per_kwh = 0.08
+technology = "wind"
+factor_gco2_per_kwh = 11
+basis = "lifecycle"
+"""
+    with pytest.raises(SiteFaults, match=r"contract.0..basis: the factor is lifecycle, but .carbon. basis is direct"):
+        load(contract, tmp_path)
+    assert load(contract, tmp_path, "lifecycle").contracts[0].attributes.basis == "lifecycle"
