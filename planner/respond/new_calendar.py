@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.agreements import ppa_plans
 from planner.calendar_id import content_id
 from planner.respond.course import made_by, windows_of
 from planner.respond.site_load import block_plan, carbon_per_it_kwh
+from planner.takes import best_takes
 from planner.timegrid import iso
 from trainer_hooks.calendar import RunCalendar, Shortfall
 
@@ -17,10 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    import numpy.typing as npt
+
     from planner.respond.answer import Answer
     from planner.respond.course import Course
     from planner.week import Week
-    from trainer_hooks.contract import BlockPlan, Calendar
+    from trainer_hooks.contract import BlockPlan, Calendar, ContractPlan
 
 KEPT_SHARE = 1e-5
 _UNNAMED = "0"
@@ -53,6 +57,9 @@ def new_calendar(
         for block in week.blocks
     }
     kg_per_kwh = carbon_per_it_kwh(week, plans)
+    import_kw = np.sum([np.array(plan.import_kw) for plan in plans.values()], axis=0)
+    contracts = _contracts(week, before, import_kw)
+    taken_kw = np.sum([plan.take_kw for plan in contracts], axis=0)
     named = " and ".join(events)
     header = replace(
         before,
@@ -67,6 +74,8 @@ def new_calendar(
         certified_gap=None,
         shortfalls=tuple(_shortfalls(answer, before)),
         blocks=tuple(plans[plan.block] for plan in before.blocks),
+        contracts=contracts,
+        ppas=ppa_plans(week, import_kw, taken_kw),
         runs=(),
         notes=(*before.notes, f"Changed from {iso(week.issued_at)} on for event {named}."),
     )
@@ -84,6 +93,18 @@ def new_calendar(
     ]
     name = content_id(header, runs)
     return replace(header, calendar_id=name), [replace(run, calendar_id=name) for run in runs]
+
+
+def _contracts(week: Week, before: Calendar, import_kw: npt.NDArray[np.float64]) -> tuple[ContractPlan, ...]:
+    """Return what is taken of the energy contracts for the new import; what was bought stays bought."""
+    if not before.contracts:
+        return ()
+    takes = best_takes(week, import_kw, {plan.contract: plan.bought_share for plan in before.contracts})
+    at = {contract.name: i for i, contract in enumerate(week.contracts)}
+    return tuple(
+        replace(plan, take_kw=tuple((np.round(takes.take_kw[at[plan.contract]], 6) + 0.0).tolist()))
+        for plan in before.contracts
+    )
 
 
 def _shortfalls(answer: Answer, before: Calendar) -> list[Shortfall]:

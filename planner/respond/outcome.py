@@ -121,20 +121,27 @@ class Response:
 
     @property
     def kept_share(self) -> float:
-        """Throughput that the runs keep over the event, mean over their GPUs."""
-        question = self.answer.question
-        kept, planned = (
-            sum(c.run.gpus * _full_speed_s(answer=self.answer, course=c) for c in courses)
-            for courses in (self.answer.courses, question.courses)
-        )
-        return kept / planned if planned else 1.0
+        """Throughput that the runs keep over the event, mean over their GPUs; the way in and out counts as lost."""
+        courses = list(zip(self.answer.question.courses, self.answer.courses, strict=True))
+        planned = sum(before.run.gpus * _planned_s(self.answer, before) for before, _ in courses)
+        lost = sum(before.run.gpus * _lost_s(self.answer, before, after) for before, after in courses)
+        return 1.0 - lost / planned if planned else 1.0
 
 
-def _full_speed_s(answer: Answer, course: Course) -> float:
-    """Return the seconds at full speed that make a run's tokens of the event."""
+def _planned_s(answer: Answer, before: Course) -> float:
+    """Return the seconds at full speed that make what a run was to make in the event."""
     question = answer.question
     inside = question.pieces.inside(question.span.met_s, question.span.until_s)
-    return float((throughput(course) * useful_s(course, question.pieces))[inside].sum())
+    return float((throughput(before) * useful_s(before, question.pieces))[inside].sum())
+
+
+def _lost_s(answer: Answer, before: Course, after: Course) -> float:
+    """Return the seconds at full speed that a run makes less from the first change for the event to the last."""
+    question = answer.question
+    pieces = question.pieces
+    changed = pieces.inside(question.span.begin_s, question.span.end_s)
+    was, now = (throughput(c) * useful_s(c, pieces) for c in (before, after))
+    return float((was - now)[changed].sum())
 
 
 def delivered(answer: Answer, baseline_kw: dict[str | None, npt.NDArray[np.float64]]) -> tuple[Delivered, ...]:
@@ -178,7 +185,7 @@ def _gives_way(answer: Answer, before: Course, after: Course) -> GivesWay:
     inside = pieces.inside(span.met_s, span.until_s)
     changed = pieces.inside(span.begin_s, span.end_s)
     length = pieces.length_s
-    planned, kept = (_full_speed_s(answer, c) for c in (before, after))
+    planned = _planned_s(answer, before)
     made = tokens(after, pieces) - tokens(before, pieces)
     lost = -float(made[changed].sum())
     relieved = (gang_kw(question.week, before) - gang_kw(question.week, after)) * length
@@ -192,7 +199,7 @@ def _gives_way(answer: Answer, before: Course, after: Course) -> GivesWay:
         does=_does(before, after, changed, wait_s, float(made[~changed].sum())),
         lowest_limit_w=float(after.limit_w[running].min()) if running.any() else None,
         wait_s=wait_s,
-        kept_share=kept / planned if planned > 0.0 else 1.0,
+        kept_share=1.0 - _lost_s(answer, before, after) / planned if planned > 0.0 else 1.0,
         tokens_lost=max(0.0, lost),
         tokens_made_up=max(0.0, float(made[~changed].sum())),
         relieved_kw=float(relieved[inside].sum() / length[inside].sum()) if inside.any() else 0.0,

@@ -258,9 +258,10 @@ def _tier_row(rows: Rows, question: Question, found: RunColumns) -> None:
     useful, planned = useful_s(course, pieces), throughput(course)
     inside = pieces.inside(span.met_s, span.until_s)
     whole_h = float((useful * planned)[inside].sum()) / 3600.0
-    if whole_h <= 0.0:
+    most_lost = question.flexibility[course.run.name].max_loss_share
+    if whole_h <= 0.0 or most_lost > ALL_LOST:
         return
-    keep = 1.0 - question.flexibility[course.run.name].max_loss_share
+    keep = 1.0 - most_lost
     terms: Terms = []
     before_h = 0.0
     for mix in found.changed:

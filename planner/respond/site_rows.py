@@ -129,11 +129,15 @@ def _add_block(
     found = BlockColumns(block, it, drawn, unused, battery, counted_kw + flows.taken_kw[pieces.slot])
     _import_rows(rows, question, found, room_kw, touched)
     _ramp_rows(rows, question, found, load.it_kw)
-    worth, hours = energy_worth(week), pieces.length_s / 3600.0
+    worth, hours, planned = energy_worth(week), pieces.length_s / 3600.0, 0.0
     for p in touched:
         if pieces.start_s[p] >= question.span.end_s or question.priced[pieces.slot[p]]:
+            per_kw = float(worth[pieces.slot[p]] * hours[p])
             for column in (it[p], drawn[p]):
-                rows.priced(column, float(worth[pieces.slot[p]] * hours[p]))
+                rows.priced(column, per_kw)
+            planned += per_kw * float(counted_kw[p])
+    # with what was planned taken off, the objective is what the event costs, and its gap a share of that
+    rows.column(1.0, 1.0, cost=-planned)
     return found
 
 
@@ -287,11 +291,14 @@ def _add_battery(rows: Rows, question: Question, block: Block) -> BatteryColumns
     h, kept = week.grid.slot_h, battery.kept_share(week.grid.slot_h)
     charge, discharge = [], []
     state: int | None = None
+    planned_cost = 0.0
     for t in range(first, after):
         charge.append(rows.column(upper=battery.charge_kw, cost=float(worth[t]) * h))
         discharge.append(
             rows.column(upper=battery.discharge_kw, cost=(battery.wear_cost_per_kwh - float(worth[t])) * h)
         )
+        planned_cost += h * float(worth[t]) * float(flows.charge_kw[t] - flows.discharge_kw[t])
+        planned_cost += h * battery.wear_cost_per_kwh * float(flows.discharge_kw[t])
         end = float(states[t])
         last = t == after - 1
         kwh = rows.column(end if last else min(low, end), end if last else max(high, end))
@@ -309,6 +316,7 @@ def _add_battery(rows: Rows, question: Question, block: Block) -> BatteryColumns
         planned = float(flows.charge_kw[t] * share[0] + flows.discharge_kw[t] * share[1])
         rows.row([(charge[-1], share[0]), (discharge[-1], share[1])], upper=max(1.0, planned))
         state = kwh
+    rows.column(1.0, 1.0, cost=-planned_cost)
     return BatteryColumns(tuple(range(first, after)), tuple(charge), tuple(discharge))
 
 
