@@ -13,6 +13,7 @@ from planner.config.faults import FaultList, did_you_mean
 from planner.config.lines import KeyPath
 from planner.config.sentences import Found, kind_of, sentence
 from planner.config.sweeps import Sweeps
+from power.ppa import HourlyOutput
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -79,6 +80,7 @@ class Draft:
         contracts: Tables [[contract]].
         ppas: Tables [[ppa]].
         gpus: Tables [gpu.NAME] by name.
+        outputs: Output of farms by the agreement that names a file of it; empty until they are read.
         sweeps: Sweeps of power limits that tables name; empty until they are read.
     """
 
@@ -91,6 +93,7 @@ class Draft:
     contracts: list[Placed[power_tables.ContractTable]] = field(default_factory=list)
     ppas: list[Placed[supply_tables.PpaTable]] = field(default_factory=list)
     gpus: dict[str, Placed[model.GpuTable]] = field(default_factory=dict)
+    outputs: dict[str, HourlyOutput] = field(default_factory=dict)
     sweeps: Sweeps = field(default_factory=lambda: Sweeps({}, ()))
 
     def names(self, key: str) -> set[str]:

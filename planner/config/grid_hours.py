@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -21,29 +22,32 @@ LIMITS = {
 """Column -> lowest and highest value."""
 
 
-def read_grid_hours(text: str, name: str, faults: FaultList) -> dict[str, HourlyValues]:
+def read_grid_hours(
+    text: str, name: str, faults: FaultList, limits: Mapping[str, tuple[float, float]] = LIMITS
+) -> dict[str, HourlyValues]:
     """Return the series of a CSV text by column; faults carry the row's line.
 
-    Each row is an hour: `start_utc` with its offset (Z for UTC), then any of the columns of `LIMITS`. Lines that begin
+    Each row is an hour: `start_utc` with its offset (Z for UTC), then any of the columns of `limits`. Lines that begin
     with # are comments.
 
     Args:
         text: The file's text.
         name: The file's name, which stands as the series' source.
         faults: Where faults go.
+        limits: Column -> lowest and highest value.
     """
     lines = [(i, line) for i, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")]
     rows = list(csv.reader(io.StringIO("\n".join(line for _, line in lines))))
     header = [cell.strip() for cell in rows[0]] if rows else []
     faults.lines["header",] = lines[0][0] if lines else 1
-    if not _sound_header(header, faults):
+    if not _sound_header(header, faults, limits):
         return {}
     starts: list[datetime] = []
     values: dict[str, list[float]] = {column: [] for column in header if column != START}
     for (line, _), cells in zip(lines[1:], rows[1:], strict=True):
         path = f"line {line}"
         faults.lines[path,] = line
-        row = _row(header, cells, path, faults)
+        row = _row(header, cells, path, faults, limits)
         if row is None:
             return {}
         start, figures = row
@@ -60,8 +64,8 @@ def read_grid_hours(text: str, name: str, faults: FaultList) -> dict[str, Hourly
     return {column: HourlyValues(starts[0], np.array(found), name) for column, found in values.items()}
 
 
-def _sound_header(header: list[str], faults: FaultList) -> bool:
-    wanted = (START, *LIMITS)
+def _sound_header(header: list[str], faults: FaultList, limits: Mapping[str, tuple[float, float]]) -> bool:
+    wanted = (START, *limits)
     before = len(faults.found)
     for column in header:
         if column not in wanted:
@@ -71,7 +75,9 @@ def _sound_header(header: list[str], faults: FaultList) -> bool:
     return len(faults.found) == before
 
 
-def _row(header: list[str], cells: list[str], path: str, faults: FaultList) -> tuple[datetime, dict[str, float]] | None:
+def _row(
+    header: list[str], cells: list[str], path: str, faults: FaultList, limits: Mapping[str, tuple[float, float]]
+) -> tuple[datetime, dict[str, float]] | None:
     if len(cells) != len(header):
         faults.add((path,), f"has {len(cells)} cells; the header has {len(header)}", "give each column one cell")
         return None
@@ -83,7 +89,7 @@ def _row(header: list[str], cells: list[str], path: str, faults: FaultList) -> t
         return None
     figures: dict[str, float] = {}
     for column, cell in row.items():
-        value, (low, high) = _number(cell), LIMITS[column]
+        value, (low, high) = _number(cell), limits[column]
         if value is None or not low <= value <= high:
             faults.add((path, column), f"is {cell!r}; {low:g} to {high:g} is wanted", "no cell may be empty")
             return None

@@ -14,6 +14,7 @@ from planner.config.build_goodput import saves_s
 from planner.config.catalogue import gpu_catalogue
 from planner.config.checks import check
 from planner.config.draft import Draft, read_tables
+from planner.config.farm_outputs import read_outputs
 from planner.config.faults import FaultList, shown_path
 from planner.config.files import read_user_text
 from planner.config.lines import line_numbers
@@ -60,7 +61,9 @@ def site_from_text(text: str, file: Path) -> Site:
     draft.sweeps = read_sweeps(draft, gpu_catalogue(), file.parent)
     warnings = check(draft, gpu_catalogue(), file.parent) + draft.sweeps.told
     accounting, hour_faults = read_accounting(draft, file.parent)
-    faults.raise_if_any(fault for other in (row_faults, hour_faults) if other is not None for fault in other.found)
+    draft.outputs, output_faults = read_outputs(draft, file.parent)
+    others = (row_faults, hour_faults, *output_faults)
+    faults.raise_if_any(fault for other in others if other is not None for fault in other.found)
     return replace(_site(draft, name, warnings), accounting=accounting)
 
 
@@ -122,7 +125,9 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...]) -> Site:
         sources=draft.single["sources"].table,
         flat_price_per_kwh=tariff.energy_per_kwh,
         tariff=build_power.tariff(tariff),
-        ppas=tuple(build_supply.ppa(placed.table, around) for placed in draft.ppas),
+        ppas=tuple(
+            build_supply.ppa(placed.table, around, draft.outputs.get(placed.table.name)) for placed in draft.ppas
+        ),
         contracts=tuple(build_power.contract(placed.table, place.zone, tz) for placed in draft.contracts),
         prices=Prices(place.currency, prices.carbon_per_t, prices.water_per_m3, prices.lateness_per_gpu_h),
         blocks=tuple(build.block(placed.table, around) for placed in draft.blocks),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Owner: TypeAlias = Placed[model.BlockTable] | Placed[supply_tables.PpaTable]
 
-FARM = ("solar", "wind")
+FARM = ("solar", "wind", "output_csv")
 
 
 def check_supply(draft: Draft, tz: ZoneInfo) -> None:
@@ -122,7 +122,7 @@ def _check_generators(placed: Placed[model.BlockTable], basis: str | None, momen
 
 def _check_ppa(placed: Placed[supply_tables.PpaTable], basis: str | None) -> None:
     table = placed.table
-    if not placed.sound("kind", "settlement", "solar", "wind", "baseload_kw"):
+    if not placed.sound("kind", "settlement", *FARM, "baseload_kw"):
         return
     _check_delivery(placed)
     if table.settlement == DIFFERENCE:
@@ -149,4 +149,4 @@ def _check_delivery(placed: Placed[supply_tables.PpaTable]) -> None:
         _unused(placed, (), table, "baseload_kw", "for an agreement as produced")
         if len(farms) != 1:
             what = f"an agreement as produced has one farm, and this has {len(farms)}"
-            placed.fault((farms[1] if farms else "wind",), what, "give solar = { ... } or wind = { ... }")
+            placed.fault((farms[1] if farms else "wind",), what, "give solar = { ... }, wind = { ... } or output_csv")

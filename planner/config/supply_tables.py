@@ -50,7 +50,7 @@ class WindTable(Table):
         default=100.0, ge=2, le=300, description="height that the weather source's wind speed is for, m"
     )
     shear_exponent: float = Field(
-        default=1 / 7, ge=0, le=0.6, description="of the power law of wind over height; 1/7 over open land"
+        default=0.143, ge=0, le=0.6, description="of the power law of wind over height; 1/7 over open land"
     )
     elevation_m: float = Field(default=0.0, ge=-400, le=5000, description="of the ground above the sea, m")
     available_share: Efficiency = Field(
@@ -72,7 +72,7 @@ class BatteryTable(Table):
         default=None, description="largest AC discharging power, kW; or give c_rate_per_h"
     )
     c_rate_per_h: float | None = Field(
-        default=None, gt=0, le=20, description="largest power both ways over energy_kwh, 1/h"
+        default=None, gt=0, le=20, description="largest power both ways over energy_kwh, per h"
     )
     charge_efficiency: Efficiency = Field(default=0.922, description="stored over AC energy taken, share")
     discharge_efficiency: Efficiency = Field(
@@ -167,6 +167,9 @@ class PpaTable(Table):
     share: Efficiency = Field(default=1.0, description="share of the farm's output that is bought")
     solar: SolarTable | None = Field(default=None, description="the farm's array")
     wind: WindTable | None = Field(default=None, description="the farm's turbines")
+    output_csv: str | None = Field(
+        default=None, description="CSV file with the farm's hourly output, in place of array and turbines"
+    )
     baseload_kw: Power | None = Field(default=None, description="power of a baseload, kW")
     technology: Name | None = Field(default=None, description="for the market-based account, such as wind")
     direct_gco2_per_kwh: Factor = Field(default=0.0, description="carbon at the stack, gCO2e per kWh")

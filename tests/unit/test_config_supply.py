@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from planner.config import SiteFaults, site_from_text, starter_site
+from planner.errors import GapInSeries
 from planner.gather import gather
 from power.battery import FREE
 from power.export import GridExport
@@ -159,3 +160,25 @@ def test_each_fault_of_an_agreement_is_told(ppa, said):
 
 def test_an_agreement_needs_the_carbon_of_the_plans_basis():
     assert "lifecycle_gco2_per_kwh: is missing" in fault_of("", PPA, "lifecycle")
+
+
+def test_a_farm_by_its_hourly_output(tmp_path):
+    text = text_of("", PPA.replace(FARM, 'output_csv = "farm.csv"\n') + "share = 0.5\n")
+    start = datetime(2024, 5, 12, 20, tzinfo=UTC)
+    rows = [f"{start + timedelta(hours=i):%Y-%m-%dT%H:%MZ},{i}" for i in range(170)]
+
+    def site(lines):
+        (tmp_path / "farm.csv").write_text("\n".join(["start_utc,output_kw", *lines]), "utf-8")
+        return site_from_text(text, tmp_path / "site.toml")
+
+    week = gather(site(rows), week="2024-W20", now=NOW)
+    # the week starts at 22:00 UTC: its first hour is the third of the file, half of which is bought
+    assert week.ppa_kw(week.ppas[0])[:3].tolist() == [1.0, 1.5, 2.0]
+    assert len(week.canonical()) > 0
+    with pytest.raises(GapInSeries, match="'farm' has 100 hours of output"):
+        gather(site(rows[:100]), week="2024-W20", now=NOW)
+    with pytest.raises(SiteFaults, match=r"farm\.csv:3: .*is '-1'"):
+        site([rows[0], rows[1].replace(",1", ",-1")])
+    (tmp_path / "farm.csv").unlink()
+    with pytest.raises(SiteFaults, match="output_csv"):
+        site_from_text(text, tmp_path / "site.toml")
