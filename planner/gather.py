@@ -6,12 +6,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from planner.errors import ConfigError
+from planner.errors import ConfigError, GapInSeries
 from planner.margins import with_margins
 from planner.outlook import FIELDS, FLAT_PRICE, gather_signals
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, to_utc, zone
-from planner.week import Block, Signals, Week, idle_it_kw
-from power.blocks import capacity_kw
+from planner.week import Block, Signals, Week, firm_kw, idle_it_kw
 from thermal.plant import cooling
 from thermal.reserve import carried_it_kw
 
@@ -53,6 +52,7 @@ def gather(
     gathered = kept
     if gathered is None or not _fits(gathered, site, grid):
         gathered = gather_signals(site, grid, now=now, offline=offline, cache=cache)
+    _check_outputs(site, grid)
     runs, complete = runs_of_week(site, grid)
     return Week(
         site=site.name,
@@ -71,6 +71,17 @@ def gather(
         labels=tuple(dict.fromkeys(gathered.labels + site.warnings + site.declared + complete)),
         accounting=site.accounting,
     )
+
+
+def _check_outputs(site: Site, grid: TimeGrid) -> None:
+    for ppa in site.ppas:
+        if ppa.output is not None and not ppa.output.covers(grid.start, grid.end):
+            hours = len(ppa.output.output_kw)
+            raise GapInSeries(
+                f"the farm of agreement {ppa.name!r} has {hours} hours of output from {iso(ppa.output.start)} on, not "
+                f"all of those from {iso(grid.start)} to {iso(grid.end)}",
+                fix="give every hour of the week one row, or describe the farm by its turbines or modules",
+            )
 
 
 def _fits(kept: Gathered, site: Site, grid: TimeGrid) -> bool:
@@ -159,7 +170,7 @@ def block_of_week(site: Site, block: SiteBlock, grid: TimeGrid, signals: Signals
     """
     idle_kw = idle_it_kw(site.pools, block.power.name, grid)
     cooling_kw = cooling(block.plant, idle_kw, signals.dry_bulb_c, signals.wet_bulb_c).cooling_kw
-    room_kw = capacity_kw(block.power, grid.starts, grid.slot)
+    room_kw = firm_kw(block.power, block.generators, grid)
     carried_kw = carried_it_kw(block.plant, block.reserve, signals.dry_bulb_c, signals.wet_bulb_c)
     idle_powered = (idle_kw + cooling_kw <= room_kw) & (idle_kw <= carried_kw)
     idle_powered.setflags(write=False)

@@ -158,7 +158,7 @@ def resting_charge_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
         return held_kw
     idle_kw = week.idle_kw(block)
     idle_kw = idle_kw + cooling(block.plant, idle_kw, week.signals.dry_bulb_c, week.signals.wet_bulb_c).cooling_kw
-    spare_kw = np.clip(week.capacity_kw(block) - idle_kw, 0.0, None)
+    spare_kw = np.clip(week.import_limit_kw(block) - idle_kw, 0.0, None)
     needed_kwh = (battery.final_share - battery.initial_share) * battery.energy_kwh / battery.charge_efficiency
     share = needed_kwh / max(float(spare_kw.sum()) * week.grid.slot_h, needed_kwh)
     return np.minimum(held_kw + spare_kw * share, battery.charge_kw)
@@ -171,11 +171,7 @@ def room_kw(week: Week) -> dict[str, npt.NDArray[np.float64]]:
 
 def _room_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
     dry_c, wet_c = week.signals.dry_bulb_c, week.signals.wet_bulb_c
-    generators_kw = np.zeros(week.grid.n_slots)
-    for group in block.generators:
-        generators_kw += group.units_available(week.grid.starts, week.grid.slot) * group.unit_kw
-    reach_kw = np.minimum(week.capacity_kw(block), week.import_limit_kw(block) + generators_kw)
-    allowed_kw = reach_kw - resting_charge_kw(week, block)
+    allowed_kw = week.firm_kw(block) - resting_charge_kw(week, block)
     low, high = np.zeros(week.grid.n_slots), carried_it_kw(block.plant, block.reserve, dry_c, wet_c)
     whole = high + cooling(block.plant, high, dry_c, wet_c).cooling_kw <= allowed_kw
     most_kw = high.copy()

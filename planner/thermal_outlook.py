@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.timegrid import zone
-from planner.week import stands_powered
-from power.blocks import capacity_kw
+from planner.week import firm_kw, stands_powered
 from power.carbon import carbon_kg
 from thermal.report import cooling_report
 
@@ -133,7 +132,7 @@ def _block(block: SiteBlock, grid: TimeGrid, signals: Signals, plan: BlockPlan |
             it_kw,
             signals.dry_bulb_c,
             signals.wet_bulb_c,
-            powered=stands_powered(plant, capacity_kw(block.power, grid.starts, grid.slot), signals),
+            powered=stands_powered(plant, firm_kw(block.power, block.generators, grid), signals),
             slot_h=grid.slot_h,
             now=now,
             carbon_kg=emitted_kg,

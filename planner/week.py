@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from planner.timegrid import TimeGrid, iso, zone
-from power.blocks import capacity_kw
+from power.blocks import capacity_kw, import_limit_kw
 from power.contracts import volume_kw
 from power.later import LATER
 from power.quarters import Quarters, quarters
@@ -369,16 +369,19 @@ class Week:
 
     def import_limit_kw(self, block: Block) -> npt.NDArray[np.float64]:
         """Return the power that `block` may import per slot, kW, shape (T,)."""
-        capacity = self.capacity_kw(block)
-        return capacity if block.power.grid_kw is None else np.minimum(capacity, block.power.grid_kw)
+        return import_limit_kw(block.power, self.grid.starts, self.grid.slot)
+
+    def firm_kw(self, block: Block) -> npt.NDArray[np.float64]:
+        """Return the facility power of `block` that import and generators carry at all times, kW, shape (T,)."""
+        return firm_kw(block.power, block.generators, self.grid)
 
     def plant_powered(self, block: Block) -> npt.NDArray[np.bool_]:
         """Return per slot whether the cooling plant of `block` stands under power, shape (T,).
 
-        It is off where the block's capacity could not carry even what the plant takes without any IT power, as before
+        It is off where import and generators could not carry even what the plant takes without any IT power, as before
         the block's service begins and in a full outage; no IT power is possible there.
         """
-        return stands_powered(block.plant, self.capacity_kw(block), self.signals)
+        return stands_powered(block.plant, self.firm_kw(block), self.signals)
 
     def solar_kw(self, block: Block, signals: Signals | None = None) -> npt.NDArray[np.float64]:
         """Return the solar power on offer in `block` per slot, kW, shape (T,); by other signals where given."""
@@ -393,7 +396,10 @@ class Week:
 
         A farm off site is taken to see the site's own weather.
         """
-        return ppa.baseload_kw + ppa.share * self._made_kw(ppa.solar, ppa.wind, signals)
+        made_kw = self._made_kw(ppa.solar, ppa.wind, signals)
+        if ppa.output is not None:
+            made_kw += ppa.output.slot_kw(self.grid.start, self.grid.slot_minutes, self.grid.n_slots)
+        return ppa.baseload_kw + ppa.share * made_kw
 
     def _made_kw(
         self, solar: SolarArray | None, wind: WindTurbines | None, signals: Signals | None
@@ -470,6 +476,20 @@ class Week:
         return hashlib.sha256(self.canonical()).hexdigest()
 
 
+def firm_kw(power: PowerBlock, generators: Iterable[Generator], grid: TimeGrid) -> npt.NDArray[np.float64]:
+    """Return the facility power that import and generators carry at all times (`Week.firm_kw`), kW, shape (T,).
+
+    Args:
+        power: The block.
+        generators: Those behind its meter.
+        grid: The slots.
+    """
+    steady_kw = import_limit_kw(power, grid.starts, grid.slot)
+    for group in generators:
+        steady_kw = steady_kw + group.units_available(grid.starts, grid.slot) * group.unit_kw
+    return np.minimum(capacity_kw(power, grid.starts, grid.slot), steady_kw)
+
+
 def stands_powered(
     plant: CoolingPlant, capacity_kw: npt.NDArray[np.float64], signals: Signals
 ) -> npt.NDArray[np.bool_]:
@@ -477,7 +497,7 @@ def stands_powered(
 
     Args:
         plant: The plant.
-        capacity_kw: Facility power that its block may take, kW, shape (T,).
+        capacity_kw: Facility power that its block may have at all times, kW, shape (T,).
         signals: The weather.
     """
     standing = cooling(plant, 0.0, signals.dry_bulb_c, signals.wet_bulb_c).cooling_kw

@@ -95,11 +95,28 @@ def ramp_excess_kw(
     return np.asarray(np.maximum(change_kw - rise_kw, -change_kw - fall_kw))
 
 
-def capacity_kw(block: PowerBlock, starts: Sequence[datetime], slot: timedelta) -> npt.NDArray[np.float64]:
-    """Return the facility power the block may take in each slot.
+def import_limit_kw(block: PowerBlock, starts: Sequence[datetime], slot: timedelta) -> npt.NDArray[np.float64]:
+    """Return the power the block may import in each slot: what its connection carries, within its capacity.
 
-    A slot that a commissioning date, an end of service, a derating or a change of the connection touches takes the
-    lowest capacity in it, so that no instant of the slot breaks the limit.
+    Args:
+        block: The block.
+        starts: Start of each slot, UTC, length T.
+        slot: Length of a slot.
+
+    Returns:
+        Power in kW, shape (T,): the lowest at any instant of the slot.
+    """
+    limit = capacity_kw(block, starts, slot)
+    if block.connection is not None:
+        limit = np.minimum(limit, carried_kw(block.connection, block.capacity_kw, starts, slot))
+    return limit if block.grid_kw is None else np.minimum(limit, block.grid_kw)
+
+
+def capacity_kw(block: PowerBlock, starts: Sequence[datetime], slot: timedelta) -> npt.NDArray[np.float64]:
+    """Return the facility power the block may take in each slot, from the grid and from behind its meter.
+
+    A slot that a commissioning date, an end of service or a derating touches takes the lowest capacity in it, so that
+    no instant of the slot breaks the limit.
 
     Args:
         block: The block.
@@ -110,8 +127,6 @@ def capacity_kw(block: PowerBlock, starts: Sequence[datetime], slot: timedelta) 
         Capacity in kW, shape (T,).
     """
     capacity = np.full(len(starts), block.capacity_kw)
-    if block.connection is not None:
-        capacity = carried_kw(block.connection, block.capacity_kw, starts, slot)
     for i, start in enumerate(starts):
         end = start + slot
         if block.available_from is not None and start < block.available_from:

@@ -111,7 +111,7 @@ class CapacityStepTable(Table):
     """A step in which a connection is commissioned."""
 
     since: When = Field(description="first instant")
-    capacity_kw: Demand = Field(description="what it carries from then on, kW")
+    capacity_kw: Demand = Field(description="what it lets in from then on, kW")
 
 
 class SmoothingTable(Table):

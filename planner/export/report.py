@@ -23,8 +23,8 @@ def report_html(outcome: Outcome) -> bytes:
     """
     week = outcome.week
     time = TimeAxis(week.grid.starts, week.grid.end, week.tz)
-    capacity_kw = {block.name: week.capacity_kw(block) for block in week.blocks}
-    scale = power_scale(max(float(kw.max()) for kw in capacity_kw.values()))
+    limits_kw = {block.name: (week.capacity_kw(block), week.import_limit_kw(block)) for block in week.blocks}
+    scale = power_scale(max(float(kw.max()) for kw, _ in limits_kw.values()))
     plans = {plan.block: plan for plan in outcome.calendar.blocks}
     carries_kw = {result.block: result.w_max_kw for result in outcome.evaluation.blocks}
     return page(
@@ -40,7 +40,7 @@ def report_html(outcome: Outcome) -> bytes:
             (
                 block.name,
                 embedded(
-                    power_figure(block, plans[block.name], time, capacity_kw[block.name], carries_kw[block.name], scale)
+                    power_figure(block, plans[block.name], time, limits_kw[block.name], carries_kw[block.name], scale)
                 ),
             )
             for block in week.blocks

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from power.blocks import PowerBlock, capacity_kw
+from power.blocks import PowerBlock, capacity_kw, import_limit_kw
 from power.connection import CapacityStep, Connection, GridUnit, UnitOutage, carried_kw
 from power.contracts import Interruption
 
@@ -58,9 +58,10 @@ def test_a_call_takes_the_interruptible_part_after_its_notice():
 
 def test_a_block_takes_the_lowest_of_its_capacity_its_connection_and_its_deratings():
     block = PowerBlock("hall", 100_000.0, available_from=at(1), connection=Connection(TRANSFORMERS, n1=True))
-    assert capacity_kw(block, [at(0), at(1)], HOUR).tolist() == [0.0, 100_000.0]
+    assert import_limit_kw(block, [at(0), at(1)], HOUR).tolist() == [0.0, 100_000.0]
     large = PowerBlock("hall", 200_000.0, connection=Connection(TRANSFORMERS, n1=True))
-    assert capacity_kw(large, [at(0)], HOUR).tolist() == [120_000.0]
+    assert import_limit_kw(large, [at(0)], HOUR).tolist() == [120_000.0]
+    assert capacity_kw(large, [at(0)], HOUR).tolist() == [200_000.0]
 
 
 def test_rise_and_fall_may_have_limits_of_their_own():

@@ -211,8 +211,9 @@ def test_n1_of_feeders_moves_the_run_out_of_maintenance():
     # three feeders of 600 kW carry 1,200 kW by N-1, with one out 600: at work only after it, in the dear hours
     feeders = tuple(GridUnit(f"F{i}", "feeder", 600.0) for i in (1, 2, 3))
     connection = Connection(feeders, n1=True, outages=(UnitOutage("F2", at(0), at(4)),))
-    seen = check(hall(price=CHEAP_THEN_DEAR, connection=connection), energy=500.00)
-    assert seen.blocks[0].capacity_kw.tolist() == [600.0] * 4 + [1200.0] * 4
+    week = hall(price=CHEAP_THEN_DEAR, connection=connection)
+    check(week, energy=500.00)
+    assert week.import_limit_kw(week.blocks[0]).tolist() == [600.0] * 4 + [1200.0] * 4
 
 
 def test_a_call_of_the_connection_moves_the_run():

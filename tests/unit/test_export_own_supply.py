@@ -60,7 +60,7 @@ def test_the_figure_of_a_block_balances_with_its_own_sources():
     block, told = week.blocks[0], calendar.blocks[0]
     time = TimeAxis(week.grid.starts, week.grid.end, week.tz)
     most = np.full(8, 1000.0)
-    figure = power_figure(block, told, time, week.capacity_kw(block), most, (1.0, "kW"))
+    figure = power_figure(block, told, time, (week.capacity_kw(block), week.import_limit_kw(block)), most, (1.0, "kW"))
     traces = {t.get("name"): np.array(t["y"], dtype=float)[:8] for t in figure["data"] if t.get("name")}
     # figures carry four or so digits
     served = traces["Grid import"] + traces["Solar"] + traces["Wind"]

@@ -15,6 +15,7 @@ from planner.optimize import PlanOptions, plan
 from planner.publish import to_calendar
 from planner.week import Week
 from power.battery import EQUAL, FREE
+from power.connection import CapacityStep, Connection
 from power.export import GridExport
 from power.generation import Generator
 from power.ppa import AS_PRODUCED, BASELOAD, DIFFERENCE, PHYSICAL, Ppa
@@ -105,6 +106,20 @@ def test_a_generator_gives_what_the_grid_cannot_and_its_carbon_counts():
     assert judged.carbon_kg == pytest.approx(grid_kg + made.sum() * 0.5)
     assert judged.terms.carbon == pytest.approx(judged.carbon_kg / 1000 * 80)
     assert sum(r.carbon_kg for r in judged.runs) < judged.carbon_kg
+
+
+def test_generators_carry_the_block_beyond_its_connection():
+    step = Connection(steps=(CapacityStep(at(0), 150.0),))
+    by_step = own(hall(connection=step), generators=(replace(SETS, units=4),))
+    by_limit = own(hall(grid_kw=150.0), generators=(replace(SETS, units=4),))
+    found = []
+    for block in (by_step, by_limit):
+        week = tiny_week(blocks=(block,), runs=(make_run(work_h=4, points=FULL_POWER),))
+        _, calendar, judged = planned(week)
+        assert max(calendar.blocks[0].import_kw) <= 150.0
+        assert max(calendar.blocks[0].facility_kw) > 300.0
+        found.append(judged.cost)
+    assert found[0] == pytest.approx(found[1])
 
 
 def test_a_permit_and_dates_of_service_bound_the_hours():

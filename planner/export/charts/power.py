@@ -43,7 +43,7 @@ def power_figure(
     block: Block,
     plan: BlockPlan,
     time: TimeAxis,
-    capacity_kw: npt.NDArray[np.float64],
+    limits_kw: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
     w_max_kw: npt.NDArray[np.float64],
     scale: tuple[float, str],
 ) -> Figure:
@@ -53,11 +53,13 @@ def power_figure(
         block: The block.
         plan: Its slots in the calendar.
         time: The slots.
-        capacity_kw: Facility power allowed per slot, kW, shape (T,).
+        limits_kw: Facility power and grid import allowed per slot, kW, shape (T,) each.
         w_max_kw: Largest IT power that its cooling carries per slot, kW, shape (T,).
         scale: kW per shown unit of power and the unit's name.
     """
     factor, unit = scale
+    capacity_kw, import_kw = limits_kw
+    apart = bool((import_kw < capacity_kw).any())
     template = f"%{{y:,.3~g}} {unit}"
     has_battery = block.battery is not None
     goes, comes, store = _domains(has_battery)
@@ -87,18 +89,17 @@ def power_figure(
         data.append(area(group.generation_kw, name, next(shades), "comes", "y2"))
     if has_battery:
         data.append(area(plan.discharge_kw, "Battery discharging", GREEN, "comes", "y2"))
-    import_kw = capacity_kw if block.power.grid_kw is None else np.minimum(capacity_kw, block.power.grid_kw)
     data += [
         _limit(time, capacity_kw / factor, LIMIT, BLACK, "y", template, "dash"),
         _limit(
             time,
             import_kw / factor,
-            LIMIT if block.power.grid_kw is None else "Limit of grid import",
+            "Limit of grid import" if apart else LIMIT,
             BLACK,
             "y2",
             template,
             "dash",
-            showlegend=block.power.grid_kw is not None,
+            showlegend=apart,
         ),
     ]
     # A cooling limit far above the block's own limit would only squeeze the figure.
