@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from datetime import timedelta
 from importlib.metadata import version
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -239,14 +240,16 @@ def _windows(
         begin, end = grid.start + first * grid.slot, grid.start + after * grid.slot
         if slots.gpu_power_limit_w[first] == 0.0:
             why = "not started yet" if not windows else "paused" if after < last_on else "nothing more to do"
-            windows.append(_off(windows[-1].end if windows else begin, end, why))
+            until = end + _seconds(decided.late_s, after) if after < grid.n_slots else end
+            windows.append(_off(windows[-1].end if windows else begin, until, why))
             continue
         let_go = decided.ends if decided.ends is not None and after == last_on else end
+        let_go -= _seconds(decided.early_s, after - 1)
         pauses = after < grid.n_slots and slots.gpu_power_limit_w[after] == 0.0
         energy_kwh = slots.energy_kwh[first:after]
         windows.append(
             Window(
-                start=begin,
+                start=begin + _seconds(decided.late_s, first),
                 end=let_go,
                 state="run",
                 pool=decided.pool,
@@ -263,6 +266,10 @@ def _windows(
     if windows[-1].end < grid.end:
         windows.append(_off(windows[-1].end, grid.end, "nothing more to do"))
     return tuple(windows)
+
+
+def _seconds(moves_s: npt.NDArray[np.float64] | None, slot: int) -> timedelta:
+    return timedelta(seconds=0.0 if moves_s is None else float(moves_s[slot]))
 
 
 def _off(start: datetime, end: datetime, why: str) -> Window:

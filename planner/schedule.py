@@ -26,6 +26,9 @@ class RunSchedule:
         ends: Instant inside the last on-slot at which the work is complete and the gang let go, UTC; None for the
             slot's end.
         why: One line for people: why the run stands where it does.
+        late_s: Seconds after its start at which a slot's running begins, where a spell starts with it, shape (T,); None
+            for none anywhere.
+        early_s: Seconds before its end at which a slot's running stops, where a spell ends with it, likewise.
     """
 
     run: str
@@ -33,6 +36,8 @@ class RunSchedule:
     gpu_power_limit_w: npt.NDArray[np.float64]
     ends: datetime | None = None
     why: str = ""
+    late_s: npt.NDArray[np.float64] | None = None
+    early_s: npt.NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)

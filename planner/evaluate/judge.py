@@ -106,7 +106,7 @@ def evaluate(
         ]
         carbon = float(window_carbon_kg(run_trace, gang_kw, kg_per_kwh, cut).sum())
         results.append(_run_result(run_trace, energy_kwh, carbon, done))
-    found += check_shortfalls(week, calendar, {r.run: r.stages for r in results})
+    found += check_shortfalls(week, calendar, {r.run: r for r in results})
     return _totals(week, signals or week.signals, traces, results, seen, found, calendar)
 
 

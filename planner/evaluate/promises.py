@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.evaluate.finding import figure, instant
+from planner.evaluate.ramp import most_moved_s
 from planner.evaluate.record import StageResult, Violation
 from planner.evaluate.trace import saves_after
 from planner.timegrid import iso
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
+    from planner.evaluate.record import RunResult
     from planner.evaluate.trace import RunTrace
     from planner.week import PoolOption, Run, Week
     from trainer_hooks.calendar import Calendar, Window
@@ -93,7 +95,7 @@ def check_spells(week: Week, seen: RunTrace) -> Iterator[Violation]:
 
     A spell that goes on from before the horizon or past its end may be shorter than the shortest run in the horizon,
     and so may the spell in which all work of the horizon is done. No spell need be longer than that work takes at full
-    speed.
+    speed, and its length counts with what ramp limits may take off both its ends.
     """
     run, horizon_s = seen.run, 3600.0 * week.grid.hours
     spells = seen.spells
@@ -105,7 +107,7 @@ def check_spells(week: Week, seen: RunTrace) -> Iterator[Violation]:
             yield _about("checkpoint", run.name, at, "no checkpoint", "a checkpoint before every stop", "asks for")
         goes_on = spell.end_s >= horizon_s or (spell.start_s <= 0.0 and run.running_in is not None)
         done = seen.tokens_by(spell.end_s) >= week.work_tokens(run) * (1.0 - STATED_SHARE)
-        hours = (spell.end_s - spell.start_s) / 3600.0
+        hours = (spell.end_s - spell.start_s + 2.0 * most_moved_s(week, run)) / 3600.0
         if not goes_on and not done and hours < least_h - SECOND_H:
             yield _number(
                 "min-run", run.name, instant(week, spell.start_s), hours, least_h, "h", "runs for", "less than"
@@ -132,7 +134,8 @@ def check_work(week: Week, seen: RunTrace) -> Iterator[Violation]:
     """Yield what is wrong with a run's tokens: stated against replayed, and more than the horizon's work.
 
     A gang that is whole or off may end up to one cell of its on-off grid past its work, and past it by what it loses
-    less at starts and stops where it runs slower than at its highest limit: plans count that time at full speed.
+    less at starts and stops where it runs slower than at its highest limit: plans count that time at full speed. They
+    count the most, too, that a ramp limit may make it wait.
     """
     run = seen.run
     stated = np.array([w.tokens for w in seen.windows])
@@ -152,6 +155,7 @@ def check_work(week: Week, seen: RunTrace) -> Iterator[Violation]:
         )
     slowest = min(point.relative_throughput for option in run.options for point in option.points)
     lost_s = len(seen.spells) * (run.reload_s + run.checkpoint_s) * (1.0 - slowest)
+    lost_s += len(seen.spells) * 2.0 * most_moved_s(week, run)
     spare_tokens = _fastest_tokens_per_s(run) * (3600.0 * run.on_off_grid_h + lost_s)
     allowed = week.work_tokens(run)
     made = float(seen.tokens.sum())
@@ -204,25 +208,25 @@ def check_deadlines(run: Run, results: Sequence[StageResult]) -> Iterator[Violat
             )
 
 
-def check_shortfalls(
-    week: Week, calendar: Calendar, results: dict[str, tuple[StageResult, ...]]
-) -> Iterator[Violation]:
+def check_shortfalls(week: Week, calendar: Calendar, results: dict[str, RunResult]) -> Iterator[Violation]:
     """Yield every shortfall that the calendar names wrongly: of no such stage, or off by over 1 % of the tokens due.
 
     Where the deadline lies inside a slot, the planner may spread reload and checkpoint seconds evenly over that slot;
-    as many tokens are forgiven too.
+    as many tokens are forgiven too, and as many as ramp limits may cost in waiting at starts and stops.
     """
     for short in calendar.shortfalls:
-        stage = next((s for s in results.get(short.run, ()) if s.stage == short.stage), None)
+        stages_of = results[short.run].stages if short.run in results else ()
+        stage = next((s for s in stages_of if s.stage == short.stage), None)
         subject = f"{short.run} {short.stage}"
         if stage is None:
             yield _about("shortfall", subject, short.deadline, "a shortfall", "stages due in the horizon", "names")
             continue
         missing = max(0.0, stage.due_tokens - stage.tokens)
+        run = week.run(short.run)
+        fastest = _fastest_tokens_per_s(run)
         slack = SHORTFALL_SHARE * stage.due_tokens
+        slack += 2.0 * (results[short.run].pauses + 1) * most_moved_s(week, run) * fastest
         if week.grid.position(stage.deadline) % 1.0:
-            run = week.run(short.run)
-            fastest = max(run.gpus * o.tokens_per_gpu_s for o in run.options)
             slack += (run.reload_s + run.checkpoint_s) * fastest
         if abs(missing - short.tokens_short) > slack:
             yield _number(

@@ -19,6 +19,7 @@ from planner.optimize.model import build
 from planner.optimize.places import locate
 from planner.optimize.promises import shortfalls, why_lines
 from planner.schedule import Plan
+from planner.stagger import longest_moves, staggered
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -68,7 +69,7 @@ def plan(week: Week, options: PlanOptions) -> Plan:
     _check_size(week)
     began = time.monotonic()
     deadline = began + options.time_limit_s
-    program = build(week)
+    program = build(longest_moves(week))
     matrix, index = from_pulp(program.problem)
     places = locate(program, index)
     build_s = time.monotonic() - began
@@ -83,7 +84,7 @@ def plan(week: Week, options: PlanOptions) -> Plan:
     gap = _gap(objective, bound)
     in_time = gap <= max(options.gap_target, GAP_NOISE)
     return Plan(
-        schedule=schedule(program, places, x, why_lines(program, facts)),
+        schedule=staggered(week, schedule(program, places, x, why_lines(program, facts))),
         status="optimal" if in_time else "time-limit",
         objective=objective,
         bound=bound,

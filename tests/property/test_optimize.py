@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.optimize import PlanOptions, plan
+from planner.stagger import longest_moves
 from tests.enumeration import best_cost
 from tests.weeks import random_week, tiny_week
 
@@ -19,19 +20,19 @@ def test_two_runs_reach_the_optimum_that_enumeration_finds(seed):
     week = random_week(seed, n_runs=2, n_slots=5, n_pools=1)
     found = plan(week, EXACT)
     assert found.status == "optimal"
-    assert found.objective == pytest.approx(best_cost(week), rel=1e-6, abs=1e-6)
+    assert found.objective == pytest.approx(best_cost(longest_moves(week)), rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(100, 106))
 def test_two_pools_reach_the_optimum_that_enumeration_finds(seed):
     week = random_week(seed, n_runs=2, n_slots=4, n_pools=2)
-    assert plan(week, EXACT).objective == pytest.approx(best_cost(week), rel=1e-6, abs=1e-6)
+    assert plan(week, EXACT).objective == pytest.approx(best_cost(longest_moves(week)), rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(200, 205))
 def test_three_runs_on_half_hours_reach_the_optimum_that_enumeration_finds(seed):
     week = random_week(seed, n_runs=3, n_slots=4, slot_minutes=30, on_off_grid_h=0.5)
-    assert plan(week, EXACT).objective == pytest.approx(best_cost(week), rel=1e-6, abs=1e-6)
+    assert plan(week, EXACT).objective == pytest.approx(best_cost(longest_moves(week)), rel=1e-6, abs=1e-6)
 
 
 @settings(max_examples=15, deadline=None)

@@ -17,6 +17,7 @@ from planner.optimize.places import locate
 from planner.optimize.polish import polish
 from planner.optimize.shifts import Shifts
 from planner.publish import to_calendar
+from planner.stagger import longest_moves
 from power.tariff import Tariff
 from tests.weeks import POINTS, make_block, make_pool, make_run, random_week, tiny_week
 
@@ -80,7 +81,7 @@ def test_a_gang_waits_where_another_has_the_gpus():
 @pytest.mark.parametrize("seed", range(8))
 def test_every_start_leaves_a_plan_and_no_plan_is_worse(seed):
     week = random_week(seed, n_runs=3, n_slots=12, n_pools=1 + seed % 2)
-    case = Case(week)
+    case = Case(longest_moves(week))
     found = plan(week, PlanOptions(gap_target=0.9, time_limit_s=20.0))
     starts = [case.solved(case.start(pace)).objective * case.program.power_kw for pace in Pace]
     assert found.objective <= min(starts) * (1 + 1e-9)
