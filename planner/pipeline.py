@@ -123,7 +123,7 @@ def _json_bytes(value: dict[str, Any]) -> bytes:
 
 
 def with_entered_carbon(outcome: Outcome, ledger_file: Path) -> Outcome:
-    """Return the outcome with its carbon accounts as the ledger has them, where it has any.
+    """Return the outcome with its carbon accounts as the ledger has them, or without any where it has none.
 
     Args:
         outcome: The week, its calendar and the judge's figures.
@@ -133,10 +133,9 @@ def with_entered_carbon(outcome: Outcome, ledger_file: Path) -> Outcome:
         ConfigError: Ledger or calendar is not what it was when the accounts were entered.
     """
     if not ledger_file.is_file():
-        return outcome
+        return replace(outcome, carbon=None)
     with Ledger(ledger_file) as ledger:
-        entered = ledger.carbon(outcome.calendar, outcome.runs)
-    return outcome if entered is None else replace(outcome, carbon=entered)
+        return replace(outcome, carbon=ledger.carbon(outcome.calendar, outcome.runs))
 
 
 def with_telemetry(outcome: Outcome, ledger_file: Path, telemetry: Path) -> tuple[Outcome, Intake]:

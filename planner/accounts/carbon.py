@@ -26,10 +26,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.evaluate.record import Evaluation
+    from planner.outlook import Gathered
     from planner.week import Week
     from power.accounts import SiteAccount
     from power.embodied import Server
     from trainer_hooks.contract import Calendar, RunCalendar
+
+PLANNED, ACTUAL = SERIES = ("planned", "actual")
+"""Which series an account stands on: those that the plan knew, or those that came."""
 
 SITE = "site"
 UNALLOTTED = "unallotted"
@@ -41,6 +45,7 @@ class CarbonAccounts:
 
     Args:
         calendar_id: The calendar.
+        series: Which series it stands on: `PLANNED` or `ACTUAL`.
         site: Name of the site.
         start: First instant, UTC.
         slot_minutes: Length of a slot, min.
@@ -58,6 +63,7 @@ class CarbonAccounts:
     """
 
     calendar_id: str
+    series: str
     site: str
     start: datetime
     slot_minutes: int
@@ -143,6 +149,8 @@ class CarbonAccounts:
         account, grid = self.account, self.account.grid
         told = {
             "calendar_id": self.calendar_id,
+            "series": self.series,
+            "labels": self.labels,
             "site": self.site,
             "start": iso(self.start),
             "slot_minutes": self.slot_minutes,
@@ -168,7 +176,11 @@ class CarbonAccounts:
 
 
 def carbon_accounts(
-    week: Week, calendar: Calendar, runs: Sequence[RunCalendar], evaluation: Evaluation
+    week: Week,
+    calendar: Calendar,
+    runs: Sequence[RunCalendar],
+    evaluation: Evaluation,
+    actual: Gathered | None = None,
 ) -> CarbonAccounts | None:
     """Return the carbon accounts of a calendar, or None where the week names nothing to keep them by.
 
@@ -176,7 +188,8 @@ def carbon_accounts(
         week: The inputs that the calendar was made from.
         calendar: The header.
         runs: The windows of every run.
-        evaluation: The judge's figures.
+        evaluation: The judge's figures on the series that the account stands on.
+        actual: The series as they were, or None for an account on those that the plan knew.
 
     Raises:
         ConfigError: Direct and lifecycle figures would meet, or a factor is not known.
@@ -187,12 +200,14 @@ def carbon_accounts(
         return None
     blocks, slot_h = evaluation.blocks, week.grid.slot_h
     factors = accounting.factors
-    average = next((p.source for p in week.provenance if p.signal == "ci_gco2_per_kwh"), "not stated")
+    signals = week.signals if actual is None else actual.signals
+    provenance = week.provenance if actual is None else actual.provenance
+    average = next((p.source for p in provenance if p.signal == "ci_gco2_per_kwh"), "not stated")
     try:
         account = site_account(
             factors,
-            grid_hours(accounting, week.signals, week.grid),
-            contract_hours(week, calendar, blocks, factors),
+            grid_hours(accounting, signals, week.grid),
+            contract_hours(week, calendar, blocks, factors, signals),
             it_kw=np.sum([b.it_kw for b in blocks], axis=0),
             facility_kw=np.sum([b.facility_kw for b in blocks], axis=0),
             # What flows back to the grid earns nothing here.
@@ -207,6 +222,7 @@ def carbon_accounts(
         ) from error
     return CarbonAccounts(
         calendar_id=calendar.calendar_id,
+        series=PLANNED if actual is None else ACTUAL,
         site=week.site,
         start=week.grid.start,
         slot_minutes=week.grid.slot_minutes,
@@ -220,5 +236,5 @@ def carbon_accounts(
         run_kwh=run_energy_kwh(calendar, runs),
         run_tokens=np.array([sum(w.tokens for w in run.windows) for run in runs]),
         run_hours_of_gpus=np.array([hours_of_gpus(run.windows) for run in runs]),
-        labels=calendar.notes,
+        labels=tuple(dict.fromkeys((*calendar.notes, *(() if actual is None else actual.labels)))),
     )

@@ -33,6 +33,7 @@ def accounts_document(accounts: CarbonAccounts, statements: Sequence[TrainingEne
     return {
         "schema": SCHEMA,
         "calendar_id": accounts.calendar_id,
+        "series": accounts.series,
         "site": accounts.site,
         "start": iso(accounts.start),
         "end": iso(end),

@@ -11,7 +11,7 @@ from power.accounts import ON_SITE, ContractHours
 
 if TYPE_CHECKING:
     from planner.evaluate.record import BlockResult
-    from planner.week import Block, Week
+    from planner.week import Block, Signals, Week
     from power.factors import FactorSet
     from trainer_hooks.contract import Calendar
 
@@ -20,7 +20,7 @@ GENERATOR = "generator"
 
 
 def contract_hours(
-    week: Week, calendar: Calendar, blocks: Sequence[BlockResult], factors: FactorSet
+    week: Week, calendar: Calendar, blocks: Sequence[BlockResult], factors: FactorSet, signals: Signals
 ) -> tuple[ContractHours, ...]:
     """Return plants behind the meter with what the site used of each, then contracts with what they supply.
 
@@ -34,11 +34,12 @@ def contract_hours(
         calendar: The header, with the takes of contracts and agreements.
         blocks: The judge's figures of every block.
         factors: Factors of plants that name none of their own.
+        signals: Grid and weather that the account stands on.
     """
     return (
         *_behind_the_meter(week, calendar, blocks, factors),
         *_contracts(week, calendar),
-        *_agreements(week, calendar),
+        *_agreements(week, calendar, signals),
     )
 
 
@@ -88,10 +89,10 @@ def _contracts(week: Week, calendar: Calendar) -> Iterator[ContractHours]:
             )
 
 
-def _agreements(week: Week, calendar: Calendar) -> Iterator[ContractHours]:
+def _agreements(week: Week, calendar: Calendar, signals: Signals) -> Iterator[ContractHours]:
     used = {plan.ppa: np.array(plan.used_kw) for plan in calendar.ppas}
     for ppa in sorted(week.ppas, key=lambda ppa: not ppa.physical):
-        kw = used.get(ppa.name) if ppa.physical else week.ppa_kw(ppa)
+        kw = used.get(ppa.name) if ppa.physical else week.ppa_kw(ppa, signals)
         if kw is not None:
             yield ContractHours(
                 ppa.name, ppa.technology, ppa.factor_gco2_per_kwh, week.signals.ci_basis, ppa.boundary, kw

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 HOURLY_COLUMNS = (
     "calendar_id",
+    "series",
     "kind",
     "subject",
     "start_utc",
@@ -51,6 +52,7 @@ HOURLY_COLUMNS = (
 )
 RUN_COLUMNS = (
     "calendar_id",
+    "series",
     "kind",
     "subject",
     "start_utc",
@@ -85,6 +87,7 @@ RUN_COLUMNS = (
 )
 CONTRACT_COLUMNS = (
     "calendar_id",
+    "series",
     "contract",
     "technology",
     "boundary",
@@ -130,7 +133,7 @@ def hourly_csv(accounts: CarbonAccounts) -> bytes:
         kind: str, subject: str, figures: Mapping[str, npt.NDArray[np.float64] | None], on: npt.NDArray[np.bool_]
     ) -> Iterator[tuple[str, ...]]:
         cells = zip(*(_texts(figures.get(name), len(spans)) for name in _FIGURES), strict=True)
-        lead = (accounts.calendar_id, kind, text_cell(subject))
+        lead = (accounts.calendar_id, accounts.series, kind, text_cell(subject))
         for span, figure_cells, is_on in zip(spans, cells, on.tolist(), strict=True):
             if is_on:
                 yield (*lead, *span, *kept_by, *figure_cells)
@@ -167,7 +170,7 @@ def runs_csv(accounts: CarbonAccounts) -> bytes:
             None if sci is None else sci.mid_g_per_mtoken,
             None if sci is None else sci.high_g_per_mtoken,
         )  # fmt: skip
-        lead = (accounts.calendar_id, kind, text_cell(subject), iso(accounts.start), iso(end))
+        lead = (accounts.calendar_id, accounts.series, kind, text_cell(subject), iso(accounts.start), iso(end))
         kept_by = (
             factors.label,
             factors.basis,
@@ -195,6 +198,7 @@ def contracts_csv(accounts: CarbonAccounts) -> bytes:
         for contract, supplied, used in zip(account.contracts, account.supplied_kwh, account.used_kwh, strict=True):
             lead = (
                 accounts.calendar_id,
+                accounts.series,
                 text_cell(contract.name),
                 text_cell(contract.technology),
                 text_cell(contract.boundary),

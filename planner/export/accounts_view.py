@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from planner.accounts.carbon import SITE, UNALLOTTED
+from planner.accounts.carbon import ACTUAL, PLANNED, SITE, UNALLOTTED
 from planner.accounts.eu_kpis import DUTY, REGULATION, eu_indicators
 from planner.accounts.training import (
     ACT,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from planner.accounts.training import TrainingEnergy
     from planner.outcome import Outcome
 
+TOLD_SERIES = {PLANNED: "those that the plan knew: a forecast", ACTUAL: "those that came"}
 DIGITS = 6
 NONE = "\u2013"
 AUDIT_HEADS = ("Figure", "Value", "Unit", "How to make it again from the rows")
@@ -84,6 +85,7 @@ def kept_by(accounts: CarbonAccounts) -> tuple[tuple[str, str], ...]:
     """Return what the accounts are kept by: name and value."""
     factors = accounts.account.factors
     return (
+        ("Series", TOLD_SERIES[accounts.series]),
         ("Factor set", f"{factors.label}, {factors.basis}"),
         ("Boundary of deliverability", accounts.account.grid.zone),
         ("Server of the embodied carbon", f"{accounts.server.label}: {accounts.server.source}"),
@@ -303,7 +305,7 @@ def closing_lines(
     by_volume_kg = market_by_volume_kg(accounts.account)
     score = NONE if found.cfe_score is None else wording.percent(found.cfe_score)
     lines = [
-        f"kept by    {factors.label}, {factors.basis}; boundary {accounts.account.grid.zone}",
+        f"kept by    {factors.label}, {factors.basis}; boundary {accounts.account.grid.zone}; {accounts.series} series",
         f"load       {wording.energy(found.load_kwh)}, {wording.energy(found.import_kwh)} of it from the grid",
         f"location   {wording.carbon(found.location_kg)}",
         f"market     {wording.carbon(found.market_kg)} matched slot by slot, {wording.carbon(by_volume_kg)} by volume",

@@ -62,6 +62,8 @@ def enter_carbon(session: Session, accounts: CarbonAccounts) -> bool:
     set_number = _factor_set(session, account.factors)
     header = insert(AccountRow).values(
         calendar_id=accounts.calendar_id,
+        series=accounts.series,
+        labels=json.dumps(accounts.labels),
         factor_set=set_number,
         zone=account.grid.zone,
         start=accounts.start,
@@ -74,11 +76,12 @@ def enter_carbon(session: Session, accounts: CarbonAccounts) -> bool:
     )
     number = session.execute(header.on_conflict_do_nothing().returning(AccountRow.number)).scalar()
     if number is None:
-        kept = session.scalars(select(AccountRow.sha256).where(AccountRow.calendar_id == accounts.calendar_id)).one()
-        if kept != accounts.sha256:
+        kept = _account(session, accounts.calendar_id, accounts.series)
+        assert kept is not None
+        if kept.sha256 != accounts.sha256:
             raise ConfigError(
-                f"calendar {accounts.calendar_id} has carbon accounts already, of digest {kept[:12]}, and these are "
-                f"of {accounts.sha256[:12]}",
+                f"calendar {accounts.calendar_id} has carbon accounts on {accounts.series} series already, of digest "
+                f"{kept.sha256[:12]}, and these are of {accounts.sha256[:12]}",
                 why="accounts of a calendar are entered once and never changed",
                 fix="put back what they were kept by, or move the ledger away to keep new accounts in a new one",
             )
@@ -89,24 +92,28 @@ def enter_carbon(session: Session, accounts: CarbonAccounts) -> bool:
     return True
 
 
-def read_carbon(session: Session, calendar: Calendar, runs: Sequence[RunCalendar]) -> CarbonAccounts | None:
+def read_carbon(
+    session: Session, calendar: Calendar, runs: Sequence[RunCalendar], series: str
+) -> CarbonAccounts | None:
     """Return the carbon accounts of a calendar as they were entered, or None where there are none.
 
     Args:
         session: An open session.
         calendar: The header.
         runs: The windows of every run, from which each run's energy per slot is made again.
+        series: Which series they stand on: "planned" or "actual".
 
     Raises:
         ConfigError: Ledger or calendar is not what it was when the accounts were entered.
     """
-    row = session.scalars(select(AccountRow).where(AccountRow.calendar_id == calendar.calendar_id)).one_or_none()
+    row = _account(session, calendar.calendar_id, series)
     if row is None:
         return None
     factors = _read_factors(session.get_one(FactorSetRow, row.factor_set))
     server = json.loads(row.server)
     accounts = CarbonAccounts(
         calendar_id=row.calendar_id,
+        series=row.series,
         site=calendar.site,
         start=row.start,
         slot_minutes=row.slot_minutes,
@@ -120,7 +127,7 @@ def read_carbon(session: Session, calendar: Calendar, runs: Sequence[RunCalendar
         run_kwh=run_energy_kwh(calendar, runs),
         run_tokens=np.array([sum(w.tokens for w in run.windows) for run in runs]),
         run_hours_of_gpus=np.array([hours_of_gpus(run.windows) for run in runs]),
-        labels=calendar.notes,
+        labels=tuple(json.loads(row.labels)),
     )
     if accounts.sha256 != row.sha256:
         raise ConfigError(
@@ -130,6 +137,11 @@ def read_carbon(session: Session, calendar: Calendar, runs: Sequence[RunCalendar
             fix="restore both from where they were written",
         )
     return accounts
+
+
+def _account(session: Session, calendar_id: str, series: str) -> AccountRow | None:
+    found = select(AccountRow).where(AccountRow.calendar_id == calendar_id, AccountRow.series == series)
+    return session.scalars(found).one_or_none()
 
 
 def _factor_set(session: Session, factors: FactorSet) -> int:

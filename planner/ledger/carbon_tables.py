@@ -25,12 +25,14 @@ class FactorSetRow(Table):
 
 
 class AccountRow(Table):
-    """The carbon account of one calendar, immutable."""
+    """The carbon account of one calendar on one kind of series, immutable."""
 
     __tablename__ = "carbon_account"
+    __table_args__ = (UniqueConstraint("calendar_id", "series"),)
 
     number: Mapped[int] = mapped_column(primary_key=True)
-    calendar_id: Mapped[str] = mapped_column(ForeignKey("plan.calendar_id"), unique=True)
+    calendar_id: Mapped[str] = mapped_column(ForeignKey("plan.calendar_id"))
+    series: Mapped[str]
     factor_set: Mapped[int] = mapped_column(ForeignKey("factor_set.number"))
     zone: Mapped[str]
     start: Mapped[datetime]
@@ -39,6 +41,8 @@ class AccountRow(Table):
     """What embodied carbon is counted by, as JSON."""
     sources: Mapped[str]
     """Where each figure of the grid comes from, as JSON."""
+    labels: Mapped[str]
+    """Sentences that every output must show, as JSON."""
     stored_kwh: Mapped[float]
     hours_of_gpus: Mapped[float]
     sha256: Mapped[str]

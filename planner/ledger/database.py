@@ -17,6 +17,7 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
 from sqlalchemy.schema import CreateIndex, CreateTable
 
+from planner.accounts.carbon import PLANNED
 from planner.errors import ConfigError, ExportError
 from planner.ledger.account import RunAccount, account
 from planner.ledger.carbon import enter_carbon, read_carbon
@@ -140,10 +141,10 @@ class Ledger:
                 enter_carbon(session, carbon)
         return new
 
-    def carbon(self, calendar: Calendar, runs: Sequence[RunCalendar]) -> CarbonAccounts | None:
+    def carbon(self, calendar: Calendar, runs: Sequence[RunCalendar], series: str = PLANNED) -> CarbonAccounts | None:
         """Return the carbon accounts of a plan as entered; see `planner.ledger.carbon.read_carbon`."""
         with Session(self._engine) as session:
-            return read_carbon(session, calendar, runs)
+            return read_carbon(session, calendar, runs, series)
 
     def ingest(self, path: Path) -> Intake:
         """Take in a telemetry file, or every `*.jsonl` file of a folder; a record counts once however often it comes.

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from planner.accounts import CarbonAccounts
+from planner.accounts.carbon import PLANNED
 from planner.accounts.windows import hours_of_gpus, run_energy_kwh
 from planner.config.factors import DEFAULT_SERVER, factor_sets, servers
 from planner.ledger import Ledger
@@ -144,6 +145,7 @@ def _accounts(week: Published) -> CarbonAccounts:
     reserved = np.array([hours_of_gpus(run.windows) for run in week.runs])
     return CarbonAccounts(
         calendar_id=week.calendar.calendar_id,
+        series=PLANNED,
         site=week.calendar.site,
         start=week.calendar.valid_from,
         slot_minutes=SLOT_MINUTES,

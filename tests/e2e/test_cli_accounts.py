@@ -100,7 +100,7 @@ def copy(planned, tmp_path):
 def test_accounts_are_told_and_written_as_tables(planned):
     done = gridpace("accounts", "out", "--csv", "tables", cwd=planned)
     assert done.returncode == 0, done.stderr
-    assert "kept by    lifecycle-ipcc2014/1, lifecycle; boundary demo-central" in done.stdout
+    assert "kept by    lifecycle-ipcc2014/1, lifecycle; boundary demo-central; planned series" in done.stdout
     assert "CFE score  50.0 %" in done.stdout
     assert "note: Synthetic data" in done.stderr
     assert {path.name for path in (planned / "tables").iterdir()} == {"hourly.csv", "runs.csv", "contracts.csv"}
@@ -125,7 +125,7 @@ def test_the_same_plan_again_leaves_the_accounts_and_other_accounts_are_refused(
     calendars = (copy / "out" / "calendars" / "current").read_bytes()
     other = plan(copy, MINI.replace("residual_gco2_per_kwh = 480", "residual_gco2_per_kwh = 300"))
     assert other.returncode == 2
-    assert "has carbon accounts already" in other.stderr
+    assert "has carbon accounts on planned series already" in other.stderr
     assert "never changed" in other.stderr
     assert (copy / "out" / "calendars" / "current").read_bytes() == calendars
     again = json.loads(gridpace("accounts", "out", "--json", cwd=copy).stdout)
@@ -159,9 +159,32 @@ def test_a_calendar_without_a_ledger_or_without_accounts_is_told(copy):
             ledger.execute(f"DELETE FROM {table}")
     done = gridpace("accounts", "out", cwd=copy)
     assert done.returncode == 2
-    assert "published before accounts were kept" in done.stderr
+    assert "none were entered" in done.stderr
     (copy / "out" / "ledger.sqlite").unlink()
     done = gridpace("accounts", "out", cwd=copy)
     assert done.returncode == 2
     assert "the ledger is not there" in done.stderr
     assert not (copy / "out" / "ledger.sqlite").exists()
+
+
+def test_the_account_on_the_series_as_they_were_is_made_and_entered_once(copy):
+    done = gridpace("accounts", "out", "--actual", cwd=copy)
+    assert done.returncode == 2
+    assert "no carbon accounts on actual series" in done.stderr
+    assert "fix: name the site file too" in done.stderr
+    made = gridpace("accounts", "out", "--actual", "--site", "site.toml", "--offline", "--json", cwd=copy)
+    assert made.returncode == 0, made.stderr
+    told = json.loads(made.stdout)
+    again = gridpace("accounts", "out", "--actual", "--json", cwd=copy)
+    assert json.loads(again.stdout) == told
+    planned = json.loads(gridpace("accounts", "out", "--json", cwd=copy).stdout)
+    assert (told["series"], planned["series"]) == ("actual", "planned")
+    # the demo's series are what they were, so that both accounts say the same
+    assert told["site_figures"]["location_kg"] == pytest.approx(planned["site_figures"]["location_kg"], rel=1e-6)
+
+
+def test_options_that_would_do_nothing_are_refused(planned):
+    for options in (("--site", "site.toml"), ("--actual", "--offline")):
+        done = gridpace("accounts", "out", *options, cwd=planned)
+        assert done.returncode == 2
+        assert "--site goes with --actual" in done.stderr

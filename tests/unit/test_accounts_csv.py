@@ -60,21 +60,23 @@ def contracts(accounts):
 
 def test_headers_carry_units_and_stay():
     assert HOURLY_COLUMNS == (
-        "calendar_id", "kind", "subject", "start_utc", "end_utc", "factor_set", "basis", "boundary", "it_kwh",
+        "calendar_id", "series", "kind", "subject", "start_utc", "end_utc", "factor_set", "basis", "boundary", "it_kwh",
         "load_kwh", "import_kwh", "onsite_kwh", "matched_kwh", "unmatched_kwh", "cfe_kwh", "average_gco2_per_kwh",
         "residual_gco2_per_kwh", "marginal_gco2_per_kwh", "grid_cfe_share", "location_kg", "market_kg", "onsite_kg",
         "marginal_kg", "water_l",
     )  # fmt: skip
     assert RUN_COLUMNS == (
-        "calendar_id", "kind", "subject", "start_utc", "end_utc", "factor_set", "basis", "boundary", "server", "it_kwh",
-        "heat_kwh", "load_kwh", "import_kwh", "onsite_kwh", "matched_kwh", "cfe_kwh", "cfe_score", "location_kg",
-        "market_kg", "market_by_volume_kg", "onsite_kg", "marginal_kg", "water_l", "gpu_hours", "embodied_low_kg",
+        "calendar_id", "series", "kind", "subject", "start_utc", "end_utc", "factor_set", "basis", "boundary", "server",
+        "it_kwh", "heat_kwh", "load_kwh", "import_kwh", "onsite_kwh", "matched_kwh", "cfe_kwh", "cfe_score",
+        "location_kg", "market_kg", "market_by_volume_kg", "onsite_kg", "marginal_kg", "water_l", "gpu_hours",
+        "embodied_low_kg",
         "embodied_mid_kg", "embodied_high_kg", "useful_tokens", "sci_low_g_per_mtoken", "sci_mid_g_per_mtoken",
         "sci_high_g_per_mtoken", "notes",
     )  # fmt: skip
     assert CONTRACT_COLUMNS == (
-        "calendar_id", "contract", "technology", "boundary", "counts", "carbon_free", "renewable", "factor_set",
-        "basis", "factor_gco2_per_kwh", "start_utc", "end_utc", "supplied_kwh", "used_kwh", "excess_kwh", "used_kg",
+        "calendar_id", "series", "contract", "technology", "boundary", "counts", "carbon_free", "renewable",
+        "factor_set", "basis", "factor_gco2_per_kwh", "start_utc", "end_utc", "supplied_kwh", "used_kwh", "excess_kwh",
+        "used_kg",
     )  # fmt: skip
 
 

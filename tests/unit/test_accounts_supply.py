@@ -45,7 +45,7 @@ def supplied(outcome, *, seen=None, generators=(), contracts=(), ppas=(), takes=
     results = list(outcome.evaluation.blocks)
     if seen:
         results[0] = replace(results[0], **{name: np.full(N, kw) for name, kw in seen.items()})
-    found = contract_hours(week, calendar, results, SET)
+    found = contract_hours(week, calendar, results, SET, week.signals)
     return {one.name: one for one in found}, week, calendar, results
 
 

@@ -6,10 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from planner.accounts import carbon_accounts
 from planner.errors import ConfigError
 from planner.evaluate import evaluate
 from planner.ledger import Ledger
 from planner.outcome import Outcome
+from planner.outlook import Gathered
 from planner.publish import to_calendar
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
 from power.allotment import rolled_up
@@ -81,13 +83,40 @@ def test_other_accounts_of_the_same_calendar_are_refused_and_nothing_of_them_sta
     newer = replace(ACCOUNTING, factors=replace(SET, version="4"))
     week = replace(outcome.week, accounting=newer)
     other = sample_accounts(replace(outcome, week=week))
-    with pytest.raises(ConfigError, match="has carbon accounts already") as told:
+    with pytest.raises(ConfigError, match="has carbon accounts on planned series already") as told:
         enter(ledger, outcome, other)
     assert accounts.sha256[:12] in told.value.what
     assert "never changed" in told.value.why
     assert ledger.carbon(outcome.calendar, outcome.runs).sha256 == accounts.sha256
     with sqlite3.connect(file) as raw:
         assert raw.execute("SELECT version FROM factor_set").fetchall() == [("3",)]
+
+
+def test_the_account_on_the_series_that_came_stands_beside_the_plans(ledger, file, outcome, accounts):
+    enter(ledger, outcome, accounts)
+    came = replace(outcome.week.signals, ci_gco2_per_kwh=outcome.week.signals.ci_gco2_per_kwh + 50.0)
+    entry = replace(outcome.week.provenance[0], source="meter")
+    known = Gathered(came, (entry, *outcome.week.provenance[1:]), ("A label of what came.",))
+    found = evaluate(outcome.calendar, outcome.runs, outcome.week, came)
+    actual = carbon_accounts(outcome.week, outcome.calendar, outcome.runs, found, known)
+    assert actual.site_figures.location_kg == pytest.approx(
+        accounts.site_figures.location_kg + 0.05 * accounts.site_figures.import_kwh, rel=1e-6
+    )
+    assert ledger.carbon(outcome.calendar, outcome.runs, "actual") is None
+    enter(ledger, outcome, actual)
+    enter(ledger, outcome, actual)
+    read = ledger.carbon(outcome.calendar, outcome.runs, "actual")
+    assert (read.sha256, read.series) == (actual.sha256, "actual")
+    assert read.labels == (*outcome.calendar.notes, "A label of what came.")
+    assert dict(read.sources)["average_gco2_per_kwh"] == "meter"
+    assert ledger.carbon(outcome.calendar, outcome.runs).sha256 == accounts.sha256
+    with sqlite3.connect(file) as raw:
+        sums = (
+            "SELECT a.series, sum(h.location_kg) FROM run_account_hour h JOIN carbon_account a ON a.number = h.account"
+        )
+        told = dict(raw.execute(f"{sums} GROUP BY a.series").fetchall())
+    for one in (accounts, actual):
+        assert told[one.series] == pytest.approx(sum(run.location_kg for run in one.run_figures), rel=1e-6)
 
 
 def test_a_changed_row_is_found(ledger, file, outcome, accounts):
