@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 PROBE_S = 20.0
 BREACH = 1e-6
 SHOWN = 5
-ROW = re.compile(r"(?P<kind>ramp_up|ramp_down|stored|balance)_(?P<block>.+?)_(?P<slot>\d+)(?:_row)?$")
+ROW = re.compile(
+    r"(?P<kind>ramp_up|ramp_down|stored|balance|reserve_before|reserve|own_charge)_(?P<block>.+?)_(?P<slot>\d+)(?:_row)?$"
+)
+COOLING = re.compile(r"(?P<kind>cooling)_(?P<block>.+)_(?P<slot>\d+)(?:_lower|_upper)?_\d+$")
+PERMIT = "permit_"
 
 
 def infeasible(program: Program, matrix: Matrix) -> Infeasible:
@@ -67,7 +71,10 @@ def _elastic(matrix: Matrix) -> Matrix:
 
 
 def _sentence(program: Program, row: str, amount: float) -> str:
-    match = ROW.match(row)
+    if row.startswith(PERMIT):
+        hours = amount * program.week.grid.slot_h
+        return f"generators {row.removeprefix(PERMIT)!r}: {hours:,.1f} h of running are missing in their permit"
+    match = ROW.match(row) or COOLING.match(row)
     if match is None:
         return f"row {row} breaks by {amount:.4g}"
     slot, kw = int(match["slot"]), amount * program.power_kw
@@ -84,4 +91,6 @@ def _sentence(program: Program, row: str, amount: float) -> str:
     if match["kind"] == "stored" and store is not None:
         final = store.final_share * store.energy_kwh
         return f"{here}: the battery lacks {kw:,.1f} kWh on its way to the {final:,.1f} kWh wanted at the end"
+    if match["kind"].startswith("reserve"):
+        return f"{here}: the battery lacks {kw:,.1f} kWh of the reserve for the block's load"
     return f"{here}: {kw:,.1f} kW are missing to serve idle GPUs, cooling and the battery"

@@ -132,6 +132,7 @@ def energy_worth(week: Week) -> npt.NDArray[np.float64]:
 def _idle_too_high(week: Week, limits: BlockLimits, slot: int, count: int) -> Infeasible:
     name, when = limits.block.name, iso(week.grid.starts[slot])
     idle, capacity = limits.idle_kw[slot], limits.capacity_kw[slot]
+    reach = limits.import_kw[slot] + limits.other_kw[slot]
     w_max = limits.envelope.w_max_kw[slot]
     cooling = limits.curves.cooling_kw(limits.idle_kw)[slot]
     if w_max < idle:
@@ -143,4 +144,10 @@ def _idle_too_high(week: Week, limits: BlockLimits, slot: int, count: int) -> In
             f"block's capacity {capacity:,.1f} kW"
         )
         fix = "power the idle GPUs down in these hours or raise the block's capacity"
+        if reach < capacity:
+            row = (
+                f"block {name!r}, {when}: idle IT power {idle:,.1f} kW with {cooling:,.1f} kW of cooling is above the "
+                f"{reach:,.1f} kW that import and own supply can give together"
+            )
+            fix = "power the idle GPUs down in these hours, or raise grid_kw or what the block makes itself"
     return Infeasible(f"{row} ({count} such slots)", "the block cannot even idle", fix, conflicts=(row,))

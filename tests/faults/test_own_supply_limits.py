@@ -1,0 +1,38 @@
+"""Own supply that cannot carry its block: told by block, hour and kW."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from planner.errors import Infeasible
+from planner.optimize import PlanOptions, plan
+from power.generation import Generator
+from tests.weeks import battery, make_block, tiny_week
+
+
+def refused(block) -> Infeasible:
+    with pytest.raises(Infeasible) as told:
+        plan(tiny_week(blocks=(block,)), PlanOptions())
+    return told.value
+
+
+def test_an_import_below_the_idle_load():
+    told = refused(make_block(n_slots=8, grid_kw=50.0))
+    assert "76.8 kW with 14.1 kW of cooling is above the 50.0 kW that import and own supply can give" in told.what
+    assert "grid_kw" in told.fix
+
+
+def test_a_permit_that_is_used_up_while_the_block_needs_its_generator():
+    block = make_block(n_slots=8, grid_kw=50.0)
+    told = refused(
+        replace(block, generators=(Generator("sets", 1, 60.0, 0.4, 1.0, 1.0, 0.0, 0.1, 0.0, max_unit_h=3.0),))
+    )
+    assert any("kW are missing" in row or "h of running are missing in their permit" in row for row in told.conflicts)
+
+
+def test_a_reserve_beyond_what_the_battery_holds():
+    told = refused(make_block(n_slots=8, battery=battery(200.0, 100.0, reserve_min=120.0)))
+    assert "the battery lacks" in told.what
+    assert "kWh of the reserve for the block's load" in told.what
