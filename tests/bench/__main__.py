@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 
 BENCHES = {
-    "sites": "plan the three example sites: time, certified gap, memory",
+    "sites": "plan the example and reference sites: time, certified gap, memory",
     "start": "processor time of `gridpace --help`, and what it loads",
     "hooks": "Governor.step() off a window boundary, and reading one run among ten thousand",
     "transient": "seconds from a failure to a case temperature, beside the reference case, and what they cost",
