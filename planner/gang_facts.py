@@ -88,6 +88,13 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.1f} %".replace(".0 %", " %")
 
 
+def failure_note(week: Week) -> str:
+    """Return whether failures are reckoned with in a week, and how chances are stated."""
+    if all(run.goodput is None for run in week.runs):
+        return NO_FAILURES
+    return f"chances are shares of {wording.count(SIMULATED_WEEKS)} simulated weeks"
+
+
 def failure_lines(outcome: Outcome) -> tuple[str, ...]:
     """Return what is said of failures at the end of a planning: the chance of each promise, run by run.
 
@@ -95,11 +102,11 @@ def failure_lines(outcome: Outcome) -> tuple[str, ...]:
         outcome: The week, its calendar and the judge's figures.
     """
     week = outcome.week
+    head = f"failures   {failure_note(week)}"
     if all(run.goodput is None for run in week.runs):
-        return (f"failures   {NO_FAILURES}",)
+        return (head,)
     lines = list(_chance_lines(outcome))
     more = [f"{_INDENT}and {len(lines) - MOST_LINES} more in plan.json"] if len(lines) > MOST_LINES else []
-    head = f"failures   chances are shares of {SIMULATED_WEEKS:,} simulated weeks".replace(",", "\u202f")
     return (head, *lines[:MOST_LINES], *more)
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from planner.export import own_supply, wording
-from planner.gang_facts import gang_facts, points_left_out
+from planner.gang_facts import failure_note, gang_facts, points_left_out
 from planner.timegrid import iso, week_name
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
             }
             for run in found.runs
         ],
+        "failures": failure_note(week),
         "points_left_out": points_left_out(week),
         "files": dict(files),
     }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.evaluate import Evaluation
 from planner.export import own_supply, wording
-from planner.gang_facts import chance
+from planner.gang_facts import chance, failure_note
 from planner.timegrid import iso, week_name
 
 if TYPE_CHECKING:
@@ -166,6 +166,11 @@ def _run_row(outcome: Outcome, result: RunResult, why: str) -> RunRow:
         tokens_per_joule=wording.number(result.tokens_per_joule) if result.energy_kwh else "\u2013",
         why=why,
     )
+
+
+def failures(outcome: Outcome) -> str:
+    """Return what is said of failures beneath the table of runs."""
+    return f"Failures: {failure_note(outcome.week)}."
 
 
 def _stage_row(outcome: Outcome, stage: StageResult) -> StageRow:

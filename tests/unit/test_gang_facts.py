@@ -7,8 +7,16 @@ from dataclasses import replace
 import pytest
 
 from planner.evaluate.record import StageResult
-from planner.export.view import run_rows
-from planner.gang_facts import chance, failure_lines, gang_facts, hold_break_even_h, hold_line, point_notes
+from planner.export.view import failures, run_rows
+from planner.gang_facts import (
+    NO_FAILURES,
+    chance,
+    failure_lines,
+    gang_facts,
+    hold_break_even_h,
+    hold_line,
+    point_notes,
+)
 from planner.week import Week
 from power.goodput import Goodput
 from tests.outcomes import sample_outcome
@@ -41,6 +49,7 @@ def gpu_week(held_w: float | None) -> Week:
 def test_without_failures_it_says_that_none_were_reckoned_with(outcome):
     (line,) = failure_lines(outcome)
     assert line.startswith("failures   none given (failures_per_gpu_day)")
+    assert failures(outcome) == f"Failures: {NO_FAILURES}."
     assert set(gang_facts(outcome.week, outcome.evaluation.runs[0])) == {"hold_break_even_h"}
 
 
@@ -53,6 +62,7 @@ def test_each_promise_is_told_with_its_chance(outcome):
     )
     assert lines[2].endswith(": nothing is said of its failures")
     assert len(lines) == 1 + len(outcome.week.runs)
+    assert failures(failing(outcome)) == "Failures: chances are shares of 10\u202f000 simulated weeks."
 
 
 def test_a_run_without_a_deadline_this_week_has_no_chance_to_tell(outcome):
