@@ -9,9 +9,13 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+
+from planner.ledger import Ledger
+from trainer_hooks.telemetry import Record, record_line
 
 ROOT = Path(__file__).resolve().parents[2]
 ISSUED = "2024-05-12T18:00:00Z"
@@ -188,3 +192,36 @@ def test_options_that_would_do_nothing_are_refused(planned):
         done = gridpace("accounts", "out", *options, cwd=planned)
         assert done.returncode == 2
         assert "--site goes with --actual" in done.stderr
+
+
+def test_energy_that_telemetry_reports_is_known_and_stands_beside_the_estimate(copy):
+    told = json.loads(gridpace("accounts", "out", "--json", cwd=copy).stdout)
+    start = datetime.fromisoformat(told["start"])
+    record = Record(
+        run="=1+1",
+        calendar_id=told["calendar_id"],
+        writer="w",
+        sequence=0,
+        t_start=start,
+        t_end=start + timedelta(hours=5),
+        state="run",
+        tokens=10**9,
+        useful_tokens=9 * 10**8,
+        position_tokens=0,
+        energy_j=36.0 * 3.6e6,
+        energy_error_j=0.5 * 3.6e6,
+        energy_source="counter",
+        gpus=8,
+        gpu_power_limit_w=700.0,
+        enforced_limit_w=700.0,
+        adherence=1.0,
+    )
+    (copy / "t.jsonl").write_bytes(record_line(record))
+    with Ledger(copy / "out" / "ledger.sqlite") as ledger:
+        assert ledger.ingest(copy / "t.jsonl").added == 1
+    done = gridpace("accounts", "out", "--json", cwd=copy)
+    estimated, known = json.loads(done.stdout)["training_energy"]["statements"]
+    assert (estimated["kind"], known["kind"]) == ("estimated", "known")
+    assert (known["it_kwh"], known["error_kwh"]) == (pytest.approx(36.0), pytest.approx(0.5))
+    assert known["end"] == (start + timedelta(hours=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert estimated["end"] == told["end"]
