@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -106,9 +107,9 @@ class Ledger:
         try:
             with Session(self._engine) as session, session.begin():
                 yield session
-        except DatabaseError as error:
+        except (DatabaseError, sqlite3.Error) as error:  # rows past the mapper raise the driver's own
             raise ExportError(
-                f"the ledger {self._path} cannot be written: {error.orig}",
+                f"the ledger {self._path} cannot be written: {getattr(error, 'orig', error)}",
                 why="nothing of this transaction was kept",
                 fix="free space, or let the other program that writes it finish",
             ) from error
