@@ -25,7 +25,6 @@ from trainer_hooks.own_supply import (
     generator_document,
     generator_from,
     optional_numbers,
-    optional_objects,
     ppa_document,
     ppa_from,
 )
@@ -206,7 +205,7 @@ def calendar_from(document: Node) -> Calendar:
         blocks=tuple(_block_from(node.expect_object()) for node in document.list("blocks")),
         runs=tuple(_entry_from(node.expect_object()) for node in document.list("runs")),
         notes=tuple(node.as_text() for node in document.list("notes")),
-        ppas=tuple(ppa_from(node) for node in optional_objects(document, "ppas")),
+        ppas=tuple(ppa_from(node.expect_object()) for node in document.optional_list("ppas")),
         contracts=tuple(_contract_from(node.expect_object()) for node in document.optional_list("contracts")),
     )
 
@@ -232,7 +231,7 @@ def _block_from(node: Node) -> BlockPlan:
         ),
         wind_kw=optional_numbers(node, "wind_kw"),
         export_kw=optional_numbers(node, "export_kw"),
-        generators=tuple(generator_from(entry) for entry in optional_objects(node, "generators")),
+        generators=tuple(generator_from(entry.expect_object()) for entry in node.optional_list("generators")),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,13 +90,8 @@ def numbers(node: Node, key: str) -> tuple[float, ...]:
 
 
 def optional_numbers(node: Node, key: str) -> tuple[float, ...]:
-    """Read a list of numbers that may be absent: there is none then."""
-    return () if node.child(key).value is None else numbers(node, key)
-
-
-def optional_objects(node: Node, key: str) -> Iterable[Node]:
-    """Read a list of objects that may be absent."""
-    return [] if node.child(key).value is None else [entry.expect_object() for entry in node.list(key)]
+    """Read a list of numbers whose key may be absent."""
+    return tuple(entry.as_number() for entry in node.optional_list(key))
 
 
 def fault_of_series(name: str, values: Sequence[float], n_slots: int) -> str:

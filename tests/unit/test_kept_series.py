@@ -47,6 +47,13 @@ def test_forecasts_that_changed_since_do_not_matter(week, tmp_path):
     assert gather(site_of(), now=NOW, issued_at=week.issued_at, kept=kept(week, tmp_path)).sha256 == week.sha256
 
 
+def test_wind_is_kept_where_something_turns_in_it(week, tmp_path):
+    assert kept(week, tmp_path).signals.wind_speed_m_per_s is None
+    windy = replace(week, signals=replace(week.signals, wind_speed_m_per_s=np.full(week.grid.n_slots, 7.123456789)))
+    again = kept(windy, tmp_path).signals.wind_speed_m_per_s
+    assert again.tolist() == windy.signals.wind_speed_m_per_s.tolist()
+
+
 def test_none_are_kept(week, tmp_path):
     assert read_series(series_file(tmp_path, "c0ffee"), header_of(week)) is None
 

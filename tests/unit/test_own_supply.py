@@ -344,6 +344,20 @@ def test_without_a_plan_generators_run_only_as_needed():
     assert same.blocks[0].generators[0].units_on.tolist() == decided.blocks[0].generators[0].units_on.tolist()
 
 
+def test_by_actual_weather_an_agreement_keeps_to_its_use_as_far_as_there_is_energy():
+    price = np.array([0.08] * 4 + [0.03] * 4)
+    week = breezy(replace(week_of(price_per_kwh=price), ppas=(farm(sale_share=0.8),)), speed=7.0)
+    _, calendar, _ = planned(week)
+    calm = breezy(week, speed=5.0).signals
+    _, runs = to_calendar(week, plan(week, EXACT).schedule, status="optimal", certified_gap=0.0)
+    seen = evaluate(calendar, runs, week, replace(calm, price_per_kwh=price + 0.01))
+    volume, used = week.ppa_kw(week.ppas[0], calm), np.array(calendar.ppas[0].used_kw)
+    assert (volume < used).any()
+    used = np.minimum(used, volume)
+    expected = (0.05 - price - 0.01) @ used + (0.05 - 0.8 * (price + 0.01)) @ (volume - used)
+    assert seen.terms.ppa == pytest.approx(expected, abs=0.01)
+
+
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10_000))
 def test_any_own_supply_balances_and_is_judged_clean(seed):

@@ -113,7 +113,7 @@ def test_the_rows_on_the_page_are_sound(root):
 def test_the_page_has_every_unit_and_every_key_of_a_file_of_ones_own(root):
     page = (root / "docs" / "site-file.md").read_text(encoding="utf-8")
     own = page.split("### Files of your own")[1].split("## Power blocks")[0]
-    for signal in ("carbon", "dry_bulb", "wet_bulb", "relative_humidity", "ghi"):
+    for signal in ("carbon", "dry_bulb", "wet_bulb", "relative_humidity", "ghi", "wind_speed_100m"):
         assert ", ".join(f"`{unit}`" for unit in known_units(signal)) in own
     keys = {field.name for field in fields(CsvFile)} - {"tz", "step"} | {"time_zone", "step_minutes"}
     assert [key for key in keys if f"| `{key}` |" not in own] == []
