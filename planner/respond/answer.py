@@ -14,7 +14,7 @@ from planner.respond.course import HOLD, OFF, RUN, throughput
 from planner.respond.rows import Rows
 from planner.respond.run_columns import SAME, add_run
 from planner.respond.site_load import block_load, flows_of
-from planner.respond.site_rows import MARGIN, add_site
+from planner.respond.site_rows import MARGIN, add_site, cooling_lines
 from planner.timegrid import iso
 
 if TYPE_CHECKING:
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from planner.respond.question import Question
     from planner.respond.run_columns import Mix, RunColumns
     from planner.respond.site_load import BlockLoad, Flows
-    from planner.respond.site_rows import SiteColumns
+    from planner.respond.site_rows import CoolingLines, SiteColumns
 
-ROUNDS = 5
+ROUNDS = 6
+FREE_ROUNDS = 2
+CLOSE_SHARE = 1e-4
 GAP = 1e-3
 TIME_LIMIT_S = 2.0
 """For the choice of waits, stops and added hours; with that made, what remains is a linear program of a moment."""
@@ -111,54 +113,71 @@ def _as_planned(question: Question) -> Answer:
 
 
 def _keeps(answered: Answer) -> bool:
-    """Return whether an answer keeps every limit at every instant."""
+    """Return whether an answer keeps every limit, and every block's capacity, at every instant."""
     question = answered.question
-    return all(
-        bool(
-            (
-                answered.import_kw(limit.block)[question.pieces.inside(*question.seconds(limit))]
-                <= limit.limit_kw + TINY_KW
-            ).all()
-        )
-        for limit in question.limits
-    )
+    pieces, week = question.pieces, question.week
+    for limit in question.limits:
+        here = pieces.inside(*question.seconds(limit))
+        if (answered.import_kw(limit.block)[here] > limit.limit_kw + TINY_KW).any():
+            return False
+    planned = _as_planned(question)
+    for block in week.blocks:
+        load, was = answered.loads[block.name], planned.loads[block.name]
+        room_kw = week.capacity_kw(block)[pieces.slot] + TINY_KW
+        for now_kw, before_kw in (
+            (load.import_kw, was.import_kw),
+            (load.it_kw + load.cooling_kw, was.it_kw + was.cooling_kw),
+        ):
+            if (now_kw > np.maximum(room_kw, before_kw + TINY_KW)).any():
+                return False
+    return True
 
 
 def _settled(question: Question) -> Answer | Beyond:
-    """Solve, see what the exact cooling draws, and solve again until every limit is kept and none is missed by much."""
-    shape = (len(question.limits), len(question.pieces.slot))
-    margin_kw = np.zeros(shape)
-    best: Answer | Beyond = Beyond(np.inf, proven=False)
+    """Solve, see what the exact cooling draws, and solve again until all is kept and no limit is missed by much."""
+    lines = {block.name: cooling_lines(question, block) for block in question.week.blocks}
     chosen: npt.NDArray[np.float64] | None = None
-    for _ in range(ROUNDS):
-        found = _solve(question, margin_kw, chosen)
+    best: Answer | None = None
+    for turn in range(ROUNDS):
+        found = _solve(question, lines, chosen)
         if isinstance(found, Beyond):
-            return best if isinstance(best, Answer) else found
-        answered, counted_kw, chosen = found
-        off_kw = np.zeros(shape)
-        close = True
-        for i, limit in enumerate(question.limits):
-            here = question.pieces.inside(*question.seconds(limit))
-            exact_kw = answered.import_kw(limit.block)
-            off_kw[i, here] = (exact_kw - counted_kw[i])[here]
-            bound = counted_kw[i] + margin_kw[i] >= limit.limit_kw * (1.0 - 1e-4)
-            close &= bool((limit.limit_kw - exact_kw <= 1e-3 * limit.limit_kw)[here & bound].all())
-        if _keeps(answered):
-            best = answered
-            if close:
-                return answered
-        margin_kw = off_kw
-    return best
+            return found if best is None else best
+        answered, chosen = found
+        kept = _keeps(answered)
+        best = answered if kept else best
+        if kept and _close(answered, lines):
+            return answered
+        for name, was in lines.items():
+            load = answered.loads[name]
+            lift_kw = load.cooling_kw - was.counted_kw(load.it_kw, question.pieces.slot)
+            # at a kink of the curve exact lifts may go back and forth: the later ones are on the safe side
+            lines[name] = replace(was, lift_kw=lift_kw if turn < FREE_ROUNDS else np.maximum(lift_kw, was.lift_kw))
+    return Beyond(np.inf, proven=False) if best is None else best
+
+
+def _close(answered: Answer, lines: Mapping[str, CoolingLines]) -> bool:
+    """Return whether the program counted the import of the event so well that no limit is left unused by mistake."""
+    question = answered.question
+    for limit in question.limits:
+        here = question.pieces.inside(*question.seconds(limit))
+        off_kw = np.zeros(len(here))
+        for name, load in answered.loads.items():
+            if limit.block in {None, name}:
+                counted_kw = lines[name].counted_kw(load.it_kw, question.pieces.slot) + lines[name].lift_kw
+                off_kw += np.abs(load.cooling_kw - counted_kw)
+        if (off_kw[here] > CLOSE_SHARE * limit.limit_kw).any():
+            return False
+    return True
 
 
 def _solve(
-    question: Question, margin_kw: npt.NDArray[np.float64], chosen: npt.NDArray[np.float64] | None
-) -> tuple[Answer, list[npt.NDArray[np.float64]], npt.NDArray[np.float64]] | Beyond:
+    question: Question, lines: Mapping[str, CoolingLines], chosen: npt.NDArray[np.float64] | None
+) -> tuple[Answer, npt.NDArray[np.float64]] | Beyond:
     """Solve once; `chosen` holds the whole columns of an earlier round, which then stay."""
     rows = Rows()
     runs = [add_run(rows, question, course) for course in question.courses]
     over_cost = OVER_COST * question.week.prices.lateness_per_gpu_h
-    site = add_site(rows, question, runs, margin_kw, over_cost)
+    site = add_site(rows, question, runs, lines, over_cost)
     matrix = rows.matrix()
     if chosen is not None:
         lower, upper = (np.where(matrix.whole, np.round(chosen), bound) for bound in (matrix.lower, matrix.upper))
@@ -178,25 +197,7 @@ def _solve(
         loads[name] = block_load(question.week, block, question.plans[name], flows[name], courses, question.pieces)
         flows[name], loads[name] = _without_export(question, name, flows[name], loads[name])
     answered = Answer(question, courses, flows, loads, "optimal" if told.status == "optimal" else "time-limit")
-    counted = [_counted_kw(question, site, flows, limit.block, x) for limit in question.limits]
-    return answered, counted, x
-
-
-def _counted_kw(
-    question: Question, site: SiteColumns, flows: Mapping[str, Flows], block: str | None, x: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Return the import as the program counts it per piece, kW, shape (P,)."""
-    total = np.zeros(len(question.pieces.slot))
-    for columns in site.blocks:
-        name = columns.block.name
-        if block not in {None, name}:
-            continue
-        changed = (flows[name].taken_kw - flows_of(question.plans[name]).taken_kw)[question.pieces.slot]
-        kw = columns.planned_kw + changed
-        for p, it in columns.it.items():
-            kw[p] = x[it] + x[columns.cooling[p]] + flows[name].taken_kw[question.pieces.slot[p]]
-        total += kw
-    return total
+    return answered, x
 
 
 def _flows(question: Question, name: str, site: SiteColumns, x: npt.NDArray[np.float64]) -> Flows:

@@ -98,7 +98,9 @@ def add_run(rows: Rows, question: Question, course: Course) -> RunColumns:
     planned = throughput(course)
     waits: dict[int, int] = {}
     if question.waits and question.flexibility[course.run.name].max_loss_share > 0.0:
-        held = during & pieces.inside(span.ready_s, span.until_s)
+        # a spell begins and ends with training: what is loaded is used, and what is saved is what was made
+        around = np.concatenate([[OFF], course.state, [course.state[-1]]])
+        held = during & pieces.inside(span.ready_s, span.until_s) & (around[:-2] != OFF) & (around[2:] != OFF)
         waits = {int(p): rows.column(whole=True) for p in np.flatnonzero(held)}
         _wait_rows(rows, question, waits)
     absence = _absence(rows, question, course, during)

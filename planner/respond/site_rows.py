@@ -78,8 +78,27 @@ class SiteColumns:
     over: int
 
 
+@dataclass(frozen=True)
+class CoolingLines:
+    """A block's cooling power over its IT power as the program counts it: the highest line, and a lift by piece.
+
+    Args:
+        slope: kW per kW, shape (T, S).
+        intercept_kw: kW, shape (T, S).
+        lift_kw: What is added in each piece so that the count is exact where the answer lies, kW, shape (P,).
+    """
+
+    slope: npt.NDArray[np.float64]
+    intercept_kw: npt.NDArray[np.float64]
+    lift_kw: npt.NDArray[np.float64]
+
+    def counted_kw(self, it_kw: npt.NDArray[np.float64], slot: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Return the cooling power without any lift for IT power in given slots, kW, shape (N,)."""
+        return np.asarray((self.slope[slot] * it_kw[:, None] + self.intercept_kw[slot]).max(axis=1))
+
+
 def add_site(
-    rows: Rows, question: Question, runs: Sequence[RunColumns], margin_kw: npt.NDArray[np.float64], over_cost: float
+    rows: Rows, question: Question, runs: Sequence[RunColumns], lines: Mapping[str, CoolingLines], over_cost: float
 ) -> SiteColumns:
     """Add the columns and rows of blocks and site.
 
@@ -87,38 +106,43 @@ def add_site(
         rows: The program.
         question: The event and the calendar.
         runs: Columns of the runs.
-        margin_kw: Per limit and piece, what the program's import is taken above itself, kW, shape (L, P).
+        lines: Block -> its cooling power as the program counts it.
         over_cost: Cost of a kW above a limit.
     """
     touched = sorted({m.piece for r in runs for m in (*r.changed, *r.raised, *r.added)})
-    blocks = tuple(_add_block(rows, question, block, runs, touched) for block in question.week.blocks)
+    blocks = tuple(
+        _add_block(rows, question, block, runs, touched, lines[block.name]) for block in question.week.blocks
+    )
     over = rows.column(upper=np.inf, cost=over_cost)
-    _limit_rows(rows, question, blocks, margin_kw, over)
+    _limit_rows(rows, question, blocks, over)
     _peak_rows(rows, question, blocks, touched)
     return SiteColumns(blocks, over)
 
 
 def _add_block(
-    rows: Rows, question: Question, block: Block, runs: Sequence[RunColumns], touched: Sequence[int]
+    rows: Rows,
+    question: Question,
+    block: Block,
+    runs: Sequence[RunColumns],
+    touched: Sequence[int],
+    lines: CoolingLines,
 ) -> BlockColumns:
     week, pieces, plan = question.week, question.pieces, question.plans[block.name]
     flows = flows_of(plan)
     load = block_load(week, block, plan, flows, question.courses, pieces)
     gangs = _gang_terms(question, block, runs)
     fixed_kw = load.it_kw - _decided_kw(question, block, runs)
-    slope, intercept = _segments(question, block)
     room_kw = week.capacity_kw(block)[pieces.slot] * (1.0 - MARGIN)
     most_kw = carried_it_kw(block.plant, block.reserve, week.signals.dry_bulb_c, week.signals.wet_bulb_c)
     most_kw = np.maximum(np.where(week.plant_powered(block), most_kw, 0.0)[pieces.slot] * (1.0 - MARGIN), load.it_kw)
-    lines_kw = slope[pieces.slot] * load.it_kw[:, None] + intercept[pieces.slot]
-    counted_kw = load.it_kw + lines_kw.max(axis=1)
+    counted_kw = load.it_kw + lines.counted_kw(load.it_kw, pieces.slot) + lines.lift_kw
     it, drawn = {}, {}
     for p in touched:
         t = pieces.slot[p]
         it[p], drawn[p] = rows.column(upper=float(most_kw[p])), rows.column(upper=np.inf)
         rows.row([(it[p], 1.0), *((c, -kw) for c, kw in gangs.get(p, []))], float(fixed_kw[p]), float(fixed_kw[p]))
-        for s, i in zip(slope[t], intercept[t], strict=True):
-            rows.row([(drawn[p], 1.0), (it[p], -float(s))], lower=float(i))
+        for s, i in zip(lines.slope[t], lines.intercept_kw[t], strict=True):
+            rows.row([(drawn[p], 1.0), (it[p], -float(s))], lower=float(i + lines.lift_kw[p]))
         rows.row([(it[p], 1.0), (drawn[p], 1.0)], upper=max(float(room_kw[p]), float(counted_kw[p])))
     battery = _add_battery(rows, question, block)
     unused = {}
@@ -183,12 +207,8 @@ def _decided_kw(question: Question, block: Block, runs: Sequence[RunColumns]) ->
     return kw
 
 
-def _segments(question: Question, block: Block) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return straight lines per slot none of which is above the plant's curve by more than it is not convex.
-
-    Returns:
-        Slopes and intercepts (kW), each of shape (T, S); the highest line stands for the curve, at no load below it.
-    """
+def cooling_lines(question: Question, block: Block) -> CoolingLines:
+    """Return straight lines per slot, the highest of which stands for the plant's curve; nothing is lifted yet."""
     week, plan = question.week, question.plans[block.name]
     n = week.grid.n_slots
     low_kw = np.minimum(week.idle_kw(block), np.array(plan.it_kw))
@@ -202,7 +222,7 @@ def _segments(question: Question, block: Block) -> tuple[npt.NDArray[np.float64]
     heights = np.concatenate([drawn_kw[:, :1], drawn_kw[:, :1] + np.cumsum(slope * np.diff(loads_kw), axis=1)], axis=1)
     lift_kw = np.maximum(drawn_kw - heights, 0.0).max(axis=1)
     intercept = heights[:, :-1] - slope * loads_kw[:, :-1] + lift_kw[:, None]
-    return slope, intercept
+    return CoolingLines(slope, intercept, np.zeros(len(question.pieces.slot)))
 
 
 def _import_terms(question: Question, block: BlockColumns, piece: int) -> tuple[Terms, float]:
@@ -320,11 +340,9 @@ def _add_battery(rows: Rows, question: Question, block: Block) -> BatteryColumns
     return BatteryColumns(tuple(range(first, after)), tuple(charge), tuple(discharge))
 
 
-def _limit_rows(
-    rows: Rows, question: Question, blocks: Sequence[BlockColumns], margin_kw: npt.NDArray[np.float64], over: int
-) -> None:
+def _limit_rows(rows: Rows, question: Question, blocks: Sequence[BlockColumns], over: int) -> None:
     pieces = question.pieces
-    for i, limit in enumerate(question.limits):
+    for limit in question.limits:
         concerned = [b for b in blocks if limit.block in {None, b.block.name}]
         for p in np.flatnonzero(pieces.inside(*question.seconds(limit))):
             terms: Terms = [(over, -1.0)]
@@ -336,7 +354,7 @@ def _limit_rows(
                     fixed_kw += kw
                 else:
                     fixed_kw += float(block.planned_kw[p])
-            rows.row(terms, upper=limit.limit_kw * (1.0 - MARGIN) - fixed_kw - float(margin_kw[i, p]))
+            rows.row(terms, upper=limit.limit_kw * (1.0 - MARGIN) - fixed_kw)
 
 
 def _peak_rows(rows: Rows, question: Question, blocks: Sequence[BlockColumns], touched: Sequence[int]) -> None:
