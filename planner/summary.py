@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from planner.export import own_supply, wording
+from planner.export import own_supply, power_view, wording
 from planner.gang_facts import failure_note, gang_facts, points_left_out
 from planner.timegrid import iso, week_name
 
@@ -66,6 +66,7 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
         "solar_kwh": found.solar_kwh,
         "curtailed_kwh": found.curtailed_kwh,
         **own_supply.figures(week, found),
+        **power_view.figures(found),
         "battery_change_kwh": found.battery_change_kwh,
         "water_l": found.water_l,
         "peak_kw": found.peak_kw,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.export import accounts_view, view
+from planner.export import accounts_view, power_view, view
 from planner.export.charts.frame import TimeAxis, power_scale
 from planner.export.charts.grid import grid_figure
 from planner.export.charts.power import power_figure
@@ -30,6 +30,7 @@ def report_html(outcome: Outcome) -> bytes:
     return page(
         "report.html.j2",
         view=view,
+        power=power_view,
         outcome=outcome,
         labels=outcome.labels,
         accounts=accounts_view.section(outcome),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.evaluate import Evaluation
-from planner.export import own_supply, wording
+from planner.export import own_supply, power_view, wording
 from planner.gang_facts import chance, failure_note
 from planner.timegrid import iso, week_name
 
@@ -211,7 +211,7 @@ def compare_rows(outcome: Outcome) -> tuple[CompareRow, ...]:
         row(f"Carbon of the grid import{' and of generators' if made else ''}", "carbon", "carbon_pct"),
         row("Money paid", "cost", "cost_pct"),
         row("of which energy", "energy_cost"),
-        *(row(name, tell) for name, tell in own_supply.told_costs(week)),
+        *(row(name, tell) for name, tell in power_view.told_costs(week) + own_supply.told_costs(week)),
         row("of which demand charge", "demand"),
         row("of which battery wear and water", "other_cost"),
         row("Carbon at the plan's price (not paid)", "carbon_cost"),
@@ -242,6 +242,7 @@ _TELLERS: dict[str, Callable[[Evaluation, _Money], str]] = {
     "tokens": lambda found, _: wording.tokens(found.tokens),
     "missed": lambda found, _: f"{found.deadlines_missed} of {found.deadlines}",
     **own_supply.TELLERS,
+    **power_view.TELLERS,
 }
 
 
