@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from planner.respond.outcome import Delivered, GivesWay, Response
 
 _RESTED = "goes on"
+_NOTHING_KW = 1e-3
 
 
 def response_document(response: Response, files: Mapping[str, str], *, in_force: bool) -> dict[str, Any]:
@@ -53,6 +54,7 @@ def response_document(response: Response, files: Mapping[str, str], *, in_force:
         "baseline": response.baseline,
         "delivered": [_delivered(part) for part in response.delivered],
         "runs": [_run(run) for run in response.runs],
+        "batteries": [{"block": one.block, "relieved_kw": one.relieved_kw} for one in response.stores],
         "late_stages": [short.sentence for short in response.after.shortfalls],
         "violations": [violation.sentence for violation in response.found.violations],
         "notes": list(response.notes),
@@ -81,7 +83,7 @@ def _run(run: GivesWay) -> dict[str, Any]:
         "max_loss_share": run.max_loss_share,
         "kept_share": run.kept_share,
         "lowest_limit_w": run.lowest_limit_w,
-        "wait_s": run.wait_s,
+        "hold_s": run.hold_s,
         "tokens_lost": run.tokens_lost,
         "tokens_made_up": run.tokens_made_up,
         "relieved_kw": run.relieved_kw,
@@ -110,6 +112,10 @@ def response_lines(response: Response, files: Mapping[str, str], *, in_force: bo
         yield from _table(busy)
         rest = len(response.runs) - len(busy)
         yield f"{wording.count(rest)} of {wording.count(len(response.runs))} runs go on as planned"
+    for store in response.stores:
+        if abs(store.relieved_kw) > _NOTHING_KW:
+            way = "gives" if store.relieved_kw > 0.0 else "takes"
+            yield f"battery   {store.block} {way} {wording.power(abs(store.relieved_kw))} more than planned"
     lost = sum(run.tokens_lost for run in response.runs)
     made = sum(run.tokens_made_up for run in response.runs)
     yield (
@@ -133,11 +139,11 @@ def response_lines(response: Response, files: Mapping[str, str], *, in_force: bo
 
 def _table(runs: list[GivesWay]) -> Iterator[str]:
     width = max(len("run"), *(len(run.run) for run in runs))
-    yield f"{'run':<{width}}  tier  {'does':<12}  kept     limit  waits  power less"
+    yield f"{'run':<{width}}  tier  {'does':<12}  kept     limit   hold  power less"
     for run in sorted(runs, key=lambda r: -r.relieved_kw):
         limit = "-" if run.lowest_limit_w is None else f"{run.lowest_limit_w:.0f} W"
-        wait = f"{run.wait_s / 60:.0f} min" if run.wait_s else "-"
+        hold = f"{run.hold_s / 60:.0f} min" if run.hold_s else "-"
         yield (
             f"{run.run:<{width}}  {run.tier:>4}  {run.does:<12}  {100 * run.kept_share:>5.1f} %  {limit:>6}  "
-            f"{wait:>5}  {wording.power(run.relieved_kw)}"
+            f"{hold:>5}  {wording.power(run.relieved_kw)}"
         )

@@ -240,7 +240,7 @@ def _decided(question: Question, run: RunColumns, x: npt.NDArray[np.float64]) ->
     for mix in run.changed:
         p = mix.piece
         if p in run.waits and x[run.waits[p]] > 0.5:
-            state[p], limit_w[p], why[p] = HOLD, 0.0, f"waits with its GPUs held: {named}"
+            state[p], limit_w[p], why[p] = HOLD, 0.0, f"holds: {named}"
             continue
         if run.absence is not None and p in run.absence.pieces and x[run.absence.column] > 0.5:
             state[p], limit_w[p] = OFF, 0.0

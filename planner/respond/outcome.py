@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.respond.course import HOLD, OFF, RUN, gang_kw, throughput, tokens, useful_s
+from planner.respond.site_load import flows_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -60,9 +61,9 @@ class GivesWay:
         run: Its name.
         tier: 1 (least flexible) to 3.
         max_loss_share: Most of its throughput that it may lose over the event.
-        does: throttles, waits, stops, starts later, makes up or goes on.
+        does: throttles, holds, stops, starts later, makes up or goes on.
         lowest_limit_w: Lowest GPU power limit in the event, W, or None where it does not run in it.
-        wait_s: Time for which it waits with its GPUs held, s.
+        hold_s: Time for which it waits with its GPUs held, s.
         kept_share: Throughput kept over the event; 1 where it was not to run in it.
         tokens_lost: Tokens fewer in the event.
         tokens_made_up: Tokens more afterwards, by the end of the horizon.
@@ -74,10 +75,23 @@ class GivesWay:
     max_loss_share: float
     does: str
     lowest_limit_w: float | None
-    wait_s: float
+    hold_s: float
     kept_share: float
     tokens_lost: float
     tokens_made_up: float
+    relieved_kw: float
+
+
+@dataclass(frozen=True)
+class StoreGives:
+    """What one block's battery does about an event.
+
+    Args:
+        block: Name of the block.
+        relieved_kw: Power given more, or taken less, than planned in the event, mean, kW.
+    """
+
+    block: str
     relieved_kw: float
 
 
@@ -93,6 +107,7 @@ class Response:
         found: The judge's figures on the answer.
         delivered: By stretch of the event.
         runs: By run, in the week's order.
+        stores: By block with a battery.
         baseline: How the baseline was made, for people.
         notes: Sentences that every output must show.
         changes: Whether the answer differs from the calendar in force.
@@ -105,6 +120,7 @@ class Response:
     found: Evaluation
     delivered: tuple[Delivered, ...]
     runs: tuple[GivesWay, ...]
+    stores: tuple[StoreGives, ...]
     baseline: str
     notes: tuple[str, ...]
     changes: bool
@@ -172,6 +188,22 @@ def _delivered(answer: Answer, limit: ImportLimit, baseline_kw: npt.NDArray[np.f
     )
 
 
+def store_gives(answer: Answer) -> tuple[StoreGives, ...]:
+    """Return what every battery does."""
+    question = answer.question
+    pieces = question.pieces
+    inside = pieces.inside(question.span.met_s, question.span.until_s)
+    length = pieces.length_s[inside]
+    found = []
+    for block in question.week.blocks:
+        if block.battery is None or not length.size:
+            continue
+        was, now = flows_of(question.plans[block.name]), answer.flows[block.name]
+        given_kw = (now.discharge_kw - now.charge_kw - was.discharge_kw + was.charge_kw)[pieces.slot[inside]]
+        found.append(StoreGives(block.name, float(np.average(given_kw, weights=length))))
+    return tuple(found)
+
+
 def gives_way(answer: Answer) -> tuple[GivesWay, ...]:
     """Return what every run does."""
     return tuple(
@@ -198,7 +230,7 @@ def _gives_way(answer: Answer, before: Course, after: Course) -> GivesWay:
         max_loss_share=flexible.max_loss_share,
         does=_does(before, after, changed, wait_s, float(made[~changed].sum())),
         lowest_limit_w=float(after.limit_w[running].min()) if running.any() else None,
-        wait_s=wait_s,
+        hold_s=wait_s,
         kept_share=1.0 - _lost_s(answer, before, after) / planned if planned > 0.0 else 1.0,
         tokens_lost=max(0.0, lost),
         tokens_made_up=max(0.0, float(made[~changed].sum())),
@@ -211,7 +243,7 @@ def _does(before: Course, after: Course, changed: npt.NDArray[np.bool_], wait_s:
     if off.size:
         return "stops" if off[0] > 0 and before.state[off[0] - 1] != OFF else "starts later"
     if wait_s > 0.0:
-        return "waits"
+        return "holds"
     if (np.abs(throughput(before) - throughput(after))[changed] > UNCHANGED).any():
         return "throttles"
     return "makes up" if later > 1.0 else "goes on"

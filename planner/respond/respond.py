@@ -12,7 +12,7 @@ from planner.evaluate import evaluate
 from planner.respond.answer import answer
 from planner.respond.demand import asked_of, digest, import_limits, with_signals
 from planner.respond.new_calendar import carries_on, new_calendar
-from planner.respond.outcome import Response, delivered, gives_way
+from planner.respond.outcome import Response, delivered, gives_way, store_gives
 from planner.respond.question import pose, span_of
 from planner.timegrid import iso
 
@@ -104,6 +104,7 @@ def respond(
         found=evaluate(after, changed, seen, limits=promised),
         delivered=delivered(found, baseline_kw),
         runs=gives_way(found),
+        stores=store_gives(found),
         baseline=PLAN_AS_BASELINE if measured is None else measured[1],
         notes=(*dict.fromkeys(note for event in events for note in event.notes), *_late(found.question, limits)),
         changes=not carries_on(found),

@@ -8,6 +8,7 @@ from importlib import import_module
 BENCHES = {
     "sites": "plan the example and reference sites: time, certified gap, memory",
     "start": "processor time of `gridpace --help`, and what it loads",
+    "respond": "a 25 % cut of 3 h on 256 GPUs beside the best that can be kept; an event on the largest example site",
     "hooks": "Governor.step() off a window boundary, and reading one run among ten thousand",
     "transient": "seconds from a failure to a case temperature, beside the reference case, and what they cost",
     "goodput": "chances of deadlines under failures: promised beside simulated weeks (--weeks N)",

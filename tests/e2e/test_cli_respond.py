@@ -92,7 +92,7 @@ def test_people_are_told_in_plain_words(folder, planned_kw):
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].startswith("Tue 15:00 to Tue 16:00  site: ")
-    assert lines[1].split() == ["run", "tier", "does", "kept", "limit", "waits", "power", "less"]
+    assert lines[1].split() == ["run", "tier", "does", "kept", "limit", "hold", "power", "less"]
     assert "throttles" in lines[2]
     named = {line.split()[0] for line in lines}
     assert {"kept", "cost", "deadlines", "baseline", "calendar", "file"} <= named

@@ -176,9 +176,9 @@ def test_where_throttling_does_not_do_runs_wait_with_their_gpus_held_as_long_as_
     )
     assert response.found.clean, response.found.violations
     assert response.answer.question.waits
-    assert response.runs[0].does == "waits"
+    assert response.runs[0].does == "holds"
     assert "hold" in {w.state for w in runs[0].windows}
-    assert response.runs[0].wait_s == 1860.0
+    assert response.runs[0].hold_s == 1860.0
     with pytest.raises(Infeasible):
         answered(
             limit(3, 3.5, 0.4 * import_kw), week=week, calendar=calendar, now=at(1), most_lost=1.0,
@@ -237,6 +237,9 @@ def test_a_battery_gives_before_runs_do_and_is_back_where_it_was():
     assert {run.does for run in response.runs} == {"goes on"}
     plan = response.after.blocks[0]
     assert sum(plan.discharge_kw[6:8]) > 0.0
+    (store,) = response.stores
+    assert store.block == "hall"
+    assert store.relieved_kw == pytest.approx(response.delivered[0].delivered_kw, abs=0.01)
     assert plan.battery_kwh[-1] == pytest.approx(calendar[0].blocks[0].battery_kwh[-1], abs=1e-3)
 
 
