@@ -82,17 +82,17 @@ def add_agreements(
         power_kw: Unit of power, kW.
     """
     slots, physical = range(week.grid.n_slots), []
-    for ppa in week.ppas:
+    for i, ppa in enumerate(week.ppas):
         if not ppa.physical:
             continue
         volume = week.ppa_kw(ppa) / power_kw
         columns = PpaColumns(
             ppa,
-            used=tuple(prob.add_variable(f"ppa_used_{ppa.name}_{t}", 0, float(volume[t])) for t in slots),
-            left=tuple(prob.add_variable(f"ppa_left_{ppa.name}_{t}", 0, float(volume[t])) for t in slots),
+            used=tuple(prob.add_variable(f"ppa_used_{i}_{t}", 0, float(volume[t])) for t in slots),
+            left=tuple(prob.add_variable(f"ppa_left_{i}_{t}", 0, float(volume[t])) for t in slots),
         )
         for t in slots:
-            prob += columns.used[t] + columns.left[t] == float(volume[t]), f"ppa_{ppa.name}_{t}"
+            prob += columns.used[t] + columns.left[t] == float(volume[t]), f"ppa_volume_{i}_{t}"
         physical.append(columns)
     if physical:
         for t in slots:

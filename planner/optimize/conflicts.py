@@ -23,7 +23,8 @@ ROW = re.compile(
     r"(?P<kind>ramp_up|ramp_down|stored|balance|reserve_before|reserve|own_charge)_(?P<block>.+?)_(?P<slot>\d+)(?:_row)?$"
 )
 COOLING = re.compile(r"(?P<kind>cooling)_(?P<block>.+)_(?P<slot>\d+)(?:_lower|_upper)?_\d+$")
-PERMIT = "permit_"
+AS_WRITTEN = str.maketrans(dict.fromkeys("-+[] >/", "_"))
+"""How PuLP writes the signs of names."""
 
 
 def infeasible(program: Program, matrix: Matrix) -> Infeasible:
@@ -71,18 +72,20 @@ def _elastic(matrix: Matrix) -> Matrix:
 
 
 def _sentence(program: Program, row: str, amount: float) -> str:
-    if row.startswith(PERMIT):
-        hours = amount * program.week.grid.slot_h
-        return f"generators {row.removeprefix(PERMIT)!r}: {hours:,.1f} h of running are missing in their permit"
+    for block in program.blocks:
+        for i, group in enumerate(block.own.generators):
+            if row == f"permit_{block.limits.block.name}_{i}".translate(AS_WRITTEN):
+                here = f"block {block.limits.block.name!r}, generators {group.generator.name!r}"
+                return f"{here}: {amount * program.week.grid.slot_h:,.1f} h of running are missing in their permit"
     match = ROW.match(row) or COOLING.match(row)
     if match is None:
         return f"row {row} breaks by {amount:.4g}"
     slot, kw = int(match["slot"]), amount * program.power_kw
     when = program.week.grid.starts[slot].astimezone(program.week.tz).strftime("%Y-%m-%d %H:%M %Z")
-    limits = next(b.limits for b in program.blocks if b.limits.block.name == match["block"])
+    limits = next(b.limits for b in program.blocks if b.limits.block.name.translate(AS_WRITTEN) == match["block"])
     power, store = limits.block.power, limits.block.battery
     step_kw = power.rise_step_kw if match["kind"] == "ramp_up" else power.fall_step_kw
-    here = f"block {match['block']!r}, {when}"
+    here = f"block {limits.block.name!r}, {when}"
     if match["kind"].startswith("ramp") and step_kw is not None:
         jump = abs(limits.idle_kw[slot] - limits.idle_kw[slot - 1])
         return (

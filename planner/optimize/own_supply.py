@@ -76,7 +76,10 @@ def add_own(prob: pulp.LpProblem, week: Week, limits: BlockLimits, power_kw: flo
         exporting = {int(t): prob.add_variable(f"exporting_{name}_{t}", cat="Binary") for t in np.flatnonzero(pays)}
     return OwnColumns(
         wind=tuple(prob.add_variable(f"wind_{name}_{t}", 0, float(wind[t])) for t in slots) if wind.any() else None,
-        generators=tuple(_add_generator(prob, week, name, group, power_kw) for group in block.generators),
+        # by place: two names may differ in signs alone that PuLP writes alike
+        generators=tuple(
+            _add_generator(prob, week, f"{name}_{i}", group, power_kw) for i, group in enumerate(block.generators)
+        ),
         export=export,
         exporting=exporting,
     )
@@ -129,9 +132,9 @@ def whole_columns(own: OwnColumns) -> Iterator[Column]:
 
 
 def _add_generator(
-    prob: pulp.LpProblem, week: Week, block: str, generator: Generator, power_kw: float
+    prob: pulp.LpProblem, week: Week, name: str, generator: Generator, power_kw: float
 ) -> GeneratorColumns:
-    name, slots, slot_h = f"{block}_{generator.name}", range(week.grid.n_slots), week.grid.slot_h
+    slots, slot_h = range(week.grid.n_slots), week.grid.slot_h
     available = generator.units_available(week.grid.starts, week.grid.slot)
     most, least = generator.unit_kw / power_kw, generator.min_kw / power_kw
     columns = GeneratorColumns(

@@ -9,7 +9,8 @@ import pytest
 from planner.errors import Infeasible
 from planner.optimize import PlanOptions, plan
 from power.generation import Generator
-from tests.weeks import battery, make_block, tiny_week
+from power.ppa import BASELOAD, PHYSICAL, Ppa
+from tests.weeks import battery, make_block, make_pool, tiny_week
 
 
 def refused(block) -> Infeasible:
@@ -30,6 +31,25 @@ def test_a_permit_that_is_used_up_while_the_block_needs_its_generator():
         replace(block, generators=(Generator("sets", 1, 60.0, 0.4, 1.0, 1.0, 0.0, 0.1, 0.0, max_unit_h=3.0),))
     )
     assert any("kW are missing" in row or "h of running are missing in their permit" in row for row in told.conflicts)
+
+
+def test_names_that_differ_in_signs_alone_are_kept_apart():
+    groups = tuple(
+        Generator(name, 1, 60.0, 0.4, 1.0, 1.0, 0.0, 0.1, 0.0) for name in ("gas sets", "gas-sets", "import")
+    )
+    flat = tuple(Ppa(name, BASELOAD, PHYSICAL, 0.05, baseload_kw=10.0) for name in ("import", "a b", "a-b"))
+    week = tiny_week(blocks=(replace(make_block(n_slots=8), generators=groups),))
+    found = plan(replace(week, ppas=flat), PlanOptions())
+    assert [group.generator for group in found.schedule.blocks[0].generators] == ["gas sets", "gas-sets", "import"]
+
+
+def test_a_block_is_named_as_the_site_names_it():
+    store = battery(200.0, 10.0, initial_share=0.1, final_share=0.9)
+    with pytest.raises(Infeasible, match=r"block 'hall-a', .*: the battery lacks"):
+        plan(
+            tiny_week(blocks=(make_block("hall-a", n_slots=8, battery=store),), pools=(make_pool(block="hall-a"),)),
+            PlanOptions(),
+        )
 
 
 def test_a_reserve_beyond_what_the_battery_holds():
