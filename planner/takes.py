@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 LAST_DECIMAL_KW = 1e-6  # that files carry
+HALF_A_CENT = 0.005
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,8 @@ def _sentence(week: Week, contract: EnergyContract, share: float, saved: float, 
         part = "is bought" if share == 1.0 else f"is bought by {wording.percent(share)}"
         worth = f"saves {money}" if saved >= 0.0 else f"costs {money} more, within the plan's gap,"
         return f"{offer} {part}: it {worth} against the energy price of the hours, and {taken} is taken."
+    if abs(saved) < HALF_A_CENT:
+        return f"{offer} is not bought: it would save nothing against the energy price of the hours."
     if saved > 0.0:
         return f"{offer} is not bought: it would save {money}, but the plan's gap does not rule that out."
     return f"{offer} is not bought: it would cost {money} more than the energy price of the hours, with {taken} taken."

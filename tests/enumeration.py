@@ -61,7 +61,7 @@ def best_cost(week: Week) -> float:
 
 def _money_per_kwh(week):
     carbon = week.signals.ci_gco2_per_kwh / 1e6 * week.prices.carbon_per_t
-    return week.signals.price_per_kwh + week.tariff.adder_per_kwh + carbon
+    return week.rates().total_per_kwh + carbon
 
 
 def _least_lateness(week, run, name, on):
@@ -98,6 +98,12 @@ class _Program:
     def __init__(self):
         self.cost, self.bounds, self.rows = [], [], {"le": ([], []), "eq": ([], [])}
 
+    def copy(self):
+        other = _Program()
+        other.cost, other.bounds = list(self.cost), list(self.bounds)
+        other.rows = {kind: (list(terms), list(rhs)) for kind, (terms, rhs) in self.rows.items()}
+        return other
+
     def column(self, cost=0.0, low=0.0, high=None):
         self.cost.append(cost)
         self.bounds.append((low, high))
@@ -130,13 +136,39 @@ def _cost(week, chosen):
     for run, (name, on) in zip(week.runs, chosen, strict=True):
         _add_run(week, program, run, name, on, it_terms)
     imports = [_add_block(week, program, block, it_terms[block.name], it_fixed[block.name]) for block in week.blocks]
-    month = week.grid.local_months(week.tz)
-    for m in np.unique(month):
-        rise = program.column(week.tariff.demand_charge_per_kw_month)
-        billed = week.tariff.month_to_date_peak_kw if m == 0 else 0.0
-        for t in np.flatnonzero(month == m):
-            program.row("le", [(i[t], 1.0) for i in imports] + [(rise, -1.0)], billed)
-    return program.solve()
+    for register in week.demand_registers:
+        billed = program.column(register.charge_per_kw, register.least_kw)
+        for interval in np.unique(register.interval[register.interval >= 0]):
+            slots = np.flatnonzero(register.interval == interval)
+            mean = [(i[t], 1.0 / len(slots)) for i in imports for t in slots]
+            program.row("le", [*mean, (billed, -1.0)], 0.0)
+    owed = sum(register.charge_per_kw * register.owed_kw for register in week.demand_registers)
+    whole = [c.name for c in week.contracts if c.offered and c.all_or_none]
+    return min(
+        _with_contracts(week, program, imports, dict(zip(whole, bought, strict=True))).solve() - owed
+        for bought in itertools.product((0.0, 1.0), repeat=len(whole))
+    )
+
+
+def _with_contracts(week, program, imports, bought):
+    """The program with the takes of all contracts; offers that are all or none are bought as said."""
+    program, h = program.copy(), week.grid.slot_h
+    covered = [[] for _ in range(week.grid.n_slots)]
+    for contract in week.contracts:
+        volume = week.contract_kw(contract)
+        share = bought.get(contract.name, 1.0)
+        divided = contract.offered and not contract.all_or_none
+        part = program.column(0.0, 0.0 if divided else share, share)
+        paid = program.column(contract.price_per_kwh, 0.0)
+        program.row("le", [(part, contract.min_take_share * float(volume.sum()) * h), (paid, -1.0)], 0.0)
+        takes = [program.column(-float(p) * h) for p in week.rates().energy_per_kwh]
+        program.row("le", [(take, h) for take in takes] + [(paid, -1.0)], 0.0)
+        for t, take in enumerate(takes):
+            program.row("le", [(take, 1.0), (part, -float(volume[t]))], 0.0)
+            covered[t].append((take, 1.0))
+    for t, takes in enumerate(covered):
+        program.row("le", takes + [(i[t], -1.0) for i in imports], 0.0)
+    return program
 
 
 def _add_run(week, program, run, name, on, it_terms):

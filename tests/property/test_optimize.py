@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.evaluate import evaluate
 from planner.optimize import PlanOptions, plan
+from planner.publish import to_calendar
 from planner.stagger import longest_moves
+from power.contracts import EnergyContract
+from power.tariff import ContractedDemand, Period, Tariff
 from tests.enumeration import best_cost
 from tests.weeks import random_week, tiny_week
 
@@ -33,6 +39,40 @@ def test_two_pools_reach_the_optimum_that_enumeration_finds(seed):
 def test_three_runs_on_half_hours_reach_the_optimum_that_enumeration_finds(seed):
     week = random_week(seed, n_runs=3, n_slots=4, slot_minutes=30, on_off_grid_h=0.5)
     assert plan(week, EXACT).objective == pytest.approx(best_cost(longest_moves(week)), rel=1e-6, abs=1e-6)
+
+
+def with_bills(week, seed):
+    """The week with a tariff by the hour, contracted demand, and contracts in force and on offer, by chance."""
+    rng = np.random.default_rng(seed)
+    size_kw = week.blocks[0].power.capacity_kw
+    peak = Period(
+        "peak",
+        from_min=60 * int(rng.integers(2, 6)),
+        until_min=60 * int(rng.integers(6, 12)),
+        price_per_kwh=None if rng.random() < 0.5 else 0.12,
+        adder_per_kwh=float(rng.choice([0.0, 0.03])),
+        demand_charge_per_kw_month=float(rng.choice([0.0, 1.5])),
+    )
+    contracted = ContractedDemand(size_kw, 0.5, 0.4, (0.9 * size_kw,)) if rng.random() < 0.5 else None
+    tariff = Tariff(0.01, 2.0, 0.2 * size_kw, int(rng.choice([15, 60])), (peak,), contracted)
+    contracts = (
+        EnergyContract("base", 0.4 * size_kw, float(rng.choice([0.03, 0.08])), min_take_share=0.85),
+        EnergyContract("whole", 0.3 * size_kw, 0.06, min_take_share=1.0, offered=True, all_or_none=True),
+        EnergyContract("part", 0.5 * size_kw, float(rng.choice([0.02, 0.07])), min_take_share=0.5, offered=True),
+    )
+    return replace(week, tariff=tariff, contracts=contracts[: int(rng.integers(1, 4))])
+
+
+@pytest.mark.parametrize("seed", range(300, 312))
+def test_tariffs_and_contracts_reach_the_optimum_that_enumeration_finds(seed):
+    minutes = 30 if seed % 3 == 0 else 60
+    drawn = random_week(seed, n_runs=2, n_slots=5, slot_minutes=minutes, on_off_grid_h=minutes / 60)
+    week = with_bills(drawn, seed)
+    found = plan(week, EXACT)
+    assert found.objective == pytest.approx(best_cost(longest_moves(week)), rel=1e-6, abs=1e-6)
+    calendar, runs = to_calendar(week, found.schedule, status=found.status, certified_gap=0.0)
+    seen = evaluate(calendar, runs, week)
+    assert not {v.kind for v in seen.violations} & {"contract-take", "contract-cover", "contract-bought", "ramp"}
 
 
 @settings(max_examples=15, deadline=None)

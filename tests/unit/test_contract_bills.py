@@ -9,12 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 
 from planner.evaluate import Evaluation, evaluate
 from planner.optimize import PlanOptions, plan
 from planner.publish import to_calendar
 from planner.schedule import Plan
+from planner.takes import offer_sentences
 from planner.week import Prices, Week
 from power.connection import Connection, GridUnit, UnitOutage
 from power.contracts import EnergyContract, Interruption
@@ -150,6 +152,25 @@ def test_an_offer_that_may_be_divided_is_bought_as_far_as_it_saves():
 def test_an_offer_without_delivery_is_not_bought():
     seen = check(hall(base(800.0, 0.06, offered=True, all_or_none=True, start=at(0) + AWAY)), energy=440.00)
     assert seen.contracts[0].why.endswith("is not bought: it delivers nothing in this horizon.")
+
+
+def test_offers_that_save_nothing_and_plans_that_stopped_early_are_told_as_they_are():
+    first = replace(base(1000.0, 0.03), name="first")
+    week = hall(first, base(800.0, 0.06, offered=True, all_or_none=True))
+    load = np.full(8, 500.0)
+    (told,) = offer_sentences(week, load, {"first": 1.0, "block": 0.0}).values()
+    assert told.endswith("is not bought: it would save nothing against the energy price of the hours.")
+    # 8 x 500 x (0.10 - 0.06) = 160.00 that a search without time may have left
+    alone = replace(week, contracts=week.contracts[1:])
+    (told,) = offer_sentences(alone, load, {"block": 0.0}).values()
+    assert told.endswith("is not bought: it would save 160 EUR, but the plan's gap does not rule that out.")
+    dear = replace(alone, contracts=(replace(alone.contracts[0], min_take_share=1.0),))
+    (told,) = offer_sentences(dear, load, {"block": 1.0}).values()
+    # paid 8 x 800 x 0.06 = 384.00, spared 400.00
+    assert "is bought: it saves 16.00 EUR against" in told
+    dearer = replace(dear, contracts=(replace(dear.contracts[0], price_per_kwh=0.07),))
+    (told,) = offer_sentences(dearer, load, {"block": 1.0}).values()
+    assert "is bought: it costs 48.00 EUR more, within the plan's gap, against" in told
 
 
 def test_two_contracts_share_the_import():

@@ -16,12 +16,13 @@ from planner.optimize.peaks import Band, PeakTree, hull_of
 from planner.optimize.places import locate
 from planner.optimize.skyline import skylines
 from planner.optimize.solver import Highs
-from power.tariff import Tariff
+from power.tariff import ContractedDemand, Period, Tariff
 from tests.weeks import FULL_POWER, battery, make_block, make_pool, make_run, random_week, solar, tiny_week
 from thermal.plant import dry_cooler
 
 CHARGED = Tariff(demand_charge_per_kw_month=8.0)
 PAIR = (make_run("a", 128, 10, 24, points=FULL_POWER), make_run("b", 64, 10, 24, points=FULL_POWER))
+DAY = (Period("day", from_min=480, until_min=1200, demand_charge_per_kw_month=4.0),)
 LONG_S = 60.0
 
 
@@ -88,8 +89,17 @@ def test_below_a_height_the_sets_that_need_more_do_not_fit():
         {"start": datetime(2024, 5, 31, 10, tzinfo=UTC), "runs": ()},
         {"blocks": (make_block(n_slots=24, solar=solar(80.0), battery=battery()),), "ghi_w_per_m2": 500.0},
         {"blocks": (make_block(n_slots=24, idle_powered=np.arange(24) < 12),)},
+        {"tariff": Tariff(8.0, 8.0, 100.0, periods=DAY, contracted=ContractedDemand(300.0, 0.5))},
     ],
-    ids=["full power", "three points", "billed before", "two months", "sun and battery", "idle powered down"],
+    ids=[
+        "full power",
+        "three points",
+        "billed before",
+        "two months",
+        "sun and battery",
+        "idle powered down",
+        "by the hour",
+    ],
 )
 def test_no_plan_is_lower_than_its_skyline(changes):
     if "start" in changes:
@@ -115,7 +125,8 @@ def test_no_plan_is_lower_than_its_skyline(changes):
             for row in skyline.throttles(float(x[skyline.column])):
                 assert row.values @ x[row.columns] <= 1e-7
     assert checked > 5
-    assert len(case.skylines) == (2 if "start" in changes else 1)
+    assert len(case.skylines) == len(case.program.week.demand_registers)
+    assert len(case.skylines) == (2 if "start" in changes or case.program.week.tariff.periods else 1)
 
 
 @pytest.mark.parametrize("seed", [5, 8, 21])
@@ -126,6 +137,24 @@ def test_no_plan_is_lower_than_its_skyline_with_pools_ramps_and_stages(seed):
     assert case.skylines
     bands = case.split()
     assert min(band.bound for band in bands) * case.program.power_kw <= best.objective * (1 + 1e-7)
+
+
+def test_demand_over_several_slots_has_no_skyline():
+    runs = tuple(replace(run, on_off_grid_h=0.25) for run in PAIR)
+    half_hours = Tariff(demand_charge_per_kw_month=8.0, demand_interval_min=30)
+    assert Case(two_gangs(slot_minutes=15, runs=runs, tariff=half_hours)).skylines == ()
+
+
+def test_a_tree_begins_where_the_least_that_is_billed_lies():
+    owed = Tariff(demand_charge_per_kw_month=8.0, contracted=ContractedDemand(400.0, 0.85))
+    # June owes 340 kW from its first hour on
+    start = datetime(2024, 5, 31, 10, tzinfo=UTC)
+    pair = tuple(make_run(r.name, r.gpus, 10, 24, start=start) for r in PAIR)
+    case = Case(two_gangs(tariff=owed, start=start, runs=pair))
+    for band in case.split():
+        assert band.lower[1] * case.program.power_kw >= 340.0 - 1e-6
+    best = plan(case.program.week, PlanOptions(gap_target=0.0, time_limit_s=30.0))
+    assert min(band.bound for band in case.split()) * case.program.power_kw <= best.objective * (1 + 1e-7)
 
 
 def test_a_peak_that_lets_gangs_on_one_by_one_only_bounds_the_power_of_each():
