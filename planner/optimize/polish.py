@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from planner.optimize.places import Places
 
 TOLERANCE = 1e-7
+SETTLES = 3  # of the units of generators, each with the rows that held back the last
 ROUNDS = 20  # each round holds at least one more slot; a plan needs one or two
 
 
@@ -51,27 +52,48 @@ def polish(
         values: Their values, rounded to whole ones, shape (C,).
         deadline: Reading of the monotonic clock at which to give up.
     """
-    settled = settle(matrix, places.side, columns, np.round(values), deadline)
-    if settled is None:
-        return None
-    columns, fixed = settled
+    held: list[Row] = []
+    for _ in range(SETTLES):
+        settled = settle(matrix.with_rows(held), places.side, columns, np.round(values), deadline)
+        if settled is None:
+            return None
+        polished, rows = _powered(matrix, places, *settled, deadline)
+        if polished is not None or not rows or not places.side.size:
+            return polished
+        # units were settled for a load that machines do not have: settle them with what held it back
+        held += rows
+        given = ~np.isin(columns, places.side)
+        columns, values = columns[given], values[given]
+    return None
+
+
+def _powered(
+    matrix: Matrix,
+    places: Places,
+    columns: npt.NDArray[np.int64],
+    fixed: npt.NDArray[np.float64],
+    deadline: float,
+) -> tuple[Polished | None, list[Row]]:
+    """Return the best power with all whole choices fixed, or None, and the rows that held slots to real curves."""
     highs = Highs(matrix, whole=False)
     highs.bound_columns(columns, fixed, fixed)
     answer = highs.run(seconds_left(deadline))
+    held: list[Row] = []
     for _ in range(ROUNDS):
         if answer.values is None or answer.status != "optimal":
-            return None
+            return None, held
         rows = _piece_rows(places, answer.values)
         if not rows:
             rows = _battery_rows(places, answer.values) + _point_rows(places, answer.values)
             rows += _cooling_rows(places, answer.values)
         if not rows:
             break
+        held += rows
         highs.add_rows(rows)
         answer = highs.run(seconds_left(deadline))
     if answer.values is None or answer.objective is None or answer.status != "optimal":
-        return None
-    return Polished(answer.values, answer.objective)
+        return None, held
+    return Polished(answer.values, answer.objective), held
 
 
 def _piece_rows(places: Places, x: npt.NDArray[np.float64]) -> list[Row]:

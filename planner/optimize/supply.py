@@ -215,8 +215,12 @@ class _Piece:
 
 
 def _cooling_rows(prob: pulp.LpProblem, week: Week, columns: BlockColumns, power_kw: float) -> None:
-    """Cooling is above every segment, and where import is paid for no higher: no burning for money."""
+    """Cooling is above every segment, and where import is paid for no higher: no burning for money.
+
+    Where a generator may have to give more than is needed, it is below the chord at least.
+    """
     paid = energy_worth(week) < 0
+    pressed = any(group.min_kw > 0.0 for group in columns.limits.block.generators)
     for t in range(week.grid.n_slots):
         for piece in _pieces(columns, t, power_kw):
             for s, (slope, intercept) in enumerate(piece.segments):
@@ -226,6 +230,8 @@ def _cooling_rows(prob: pulp.LpProblem, week: Week, columns: BlockColumns, power
                 low, high = piece.bounds
                 prob += piece.it - high * piece.share <= 0, f"most_it_{piece.here}"
                 prob += piece.it - low * piece.share >= 0, f"least_it_{piece.here}"
+            if paid[t] or pressed:
+                _chord_row(prob, piece)
             if paid[t]:
                 _curve_rows(prob, piece)
 
@@ -266,14 +272,19 @@ def _pieces(columns: BlockColumns, t: int, power_kw: float) -> list[_Piece]:
     ]
 
 
-def _curve_rows(prob: pulp.LpProblem, piece: _Piece) -> None:
-    """Hold cooling down to the curve: below its chord, and on the one segment that is chosen."""
-    at = [[slope * p + intercept for slope, intercept in piece.segments] for p in piece.bounds]
-    curve = [max(values) for values in at]
+def _chord_row(prob: pulp.LpProblem, piece: _Piece) -> None:
+    """Hold cooling below the chord of its curve."""
+    curve = [max(slope * p + intercept for slope, intercept in piece.segments) for p in piece.bounds]
     if piece.bounds[1] > piece.bounds[0]:
         slope = (curve[1] - curve[0]) / (piece.bounds[1] - piece.bounds[0])
         row = piece.cooling - slope * piece.it - (curve[0] - slope * piece.bounds[0]) * piece.share
         prob += row <= 0, f"chord_{piece.here}"
+
+
+def _curve_rows(prob: pulp.LpProblem, piece: _Piece) -> None:
+    """Hold cooling down to the curve, on the one segment that is chosen."""
+    at = [[slope * p + intercept for slope, intercept in piece.segments] for p in piece.bounds]
+    curve = [max(values) for values in at]
     chosen = [prob.add_variable(f"segment_{piece.here}_{s}", cat="Binary") for s in range(len(piece.segments))]
     prob += pulp.lpSum(chosen) - piece.share == 0, f"one_segment_{piece.here}"
     for s, (slope, intercept) in enumerate(piece.segments):

@@ -34,13 +34,12 @@ def test_a_permit_that_is_used_up_while_the_block_needs_its_generator():
 
 
 def test_names_that_differ_in_signs_alone_are_kept_apart():
-    groups = tuple(
-        Generator(name, 1, 60.0, 0.4, 1.0, 1.0, 0.0, 0.1, 0.0) for name in ("gas sets", "gas-sets", "import")
-    )
+    names = ("gas sets", "gas-sets", "import")
+    groups = tuple(Generator(name, 1, 60.0, 0.4, 1.0, 1.0, 0.0, 0.1, 0.0) for name in names)
     flat = tuple(Ppa(name, BASELOAD, PHYSICAL, 0.05, baseload_kw=10.0) for name in ("import", "a b", "a-b"))
     week = tiny_week(blocks=(replace(make_block(n_slots=8), generators=groups),))
     found = plan(replace(week, ppas=flat), PlanOptions())
-    assert [group.generator for group in found.schedule.blocks[0].generators] == ["gas sets", "gas-sets", "import"]
+    assert [group.generator for group in found.schedule.blocks[0].generators] == list(names)
 
 
 def test_a_block_is_named_as_the_site_names_it():

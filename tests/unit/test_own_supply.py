@@ -388,3 +388,17 @@ def test_any_own_supply_balances_and_is_judged_clean(seed):
         signals=replace(week.signals, wind_speed_m_per_s=rng.uniform(0, 14, 8)),
     )
     planned(week)
+
+
+def test_units_that_must_give_more_than_an_idle_block_takes_run_only_beside_work():
+    # one unit gives 200 kW at least; idle takes 91: only with the gang on is there use for it, and nothing burns it
+    one = Generator("set", 1, 300.0, 2 / 3, 1.0, 1.0, 0.0, 0.02, 0.0)
+    week = week_of(price_per_kwh=0.30, blocks=(own(hall(), generators=(one,)),))
+    found, calendar, judged = planned(week)
+    block = calendar.blocks[0]
+    units = np.array(block.generators[0].units_on)
+    assert (units > 0).tolist() == [kw > 200.0 for kw in block.facility_kw]
+    assert units.sum() == 4
+    assert found.status == "optimal"
+    spare = np.array(block.facility_kw) - 300.0 * units
+    assert judged.terms.energy == pytest.approx(0.30 * float(np.maximum(spare, 0.0).sum()), abs=0.05)
