@@ -40,7 +40,7 @@ def schedule(program: Program, places: Places, x: npt.NDArray[np.float64], why: 
         _block(block, place, x, program.power_kw)
         for block, place in zip(program.week.blocks, places.blocks, strict=True)
     )
-    bought = tuple((name, round(float(x[place]), SHARE_DIGITS)) for name, place in places.bought.items())
+    bought = tuple((name, max(0.0, round(float(x[place]), SHARE_DIGITS))) for name, place in places.bought.items())
     return Schedule(runs, blocks, bought)
 
 

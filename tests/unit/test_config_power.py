@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from planner.config import SiteFaults, site_from_text, starter_site
+from planner.config import SiteFaults, load_site, site_from_text, starter_site
+from power.blocks import import_limit_kw
 from power.connection import CapacityStep, GridUnit, UnitOutage
 from power.contracts import Attributes, EnergyContract, Interruption
 from power.tariff import ContractedDemand, Period
@@ -217,3 +218,15 @@ def test_demand_that_nobody_charges_is_refused(tariff, told):
     text = text_of(tariff=tariff).replace("demand_charge_per_kw_month = 9.0", "")
     with pytest.raises(SiteFaults, match=told):
         site_from_text(text, Path("site.toml"))
+
+
+def test_the_large_example_has_what_it_claims(root):
+    site = load_site(root / "data" / "sites" / "superfactory-power.toml")
+    assert site.warnings == ()
+    first, second = (block.power for block in site.blocks)
+    before, during = datetime(2024, 5, 15, 8, tzinfo=UTC), datetime(2024, 5, 15, 9, tzinfo=UTC)
+    hour = timedelta(hours=1)
+    # by N-1 two transformers of 75 MW; one while another is out, in Los Angeles from 02:00
+    assert import_limit_kw(first, [before, during], hour).tolist() == [150_000.0, 75_000.0]
+    assert import_limit_kw(second, [datetime(2024, 5, 14, tzinfo=UTC), during], hour).tolist() == [60_000.0, 120_000.0]
+    assert [(c.min_take_share, c.all_or_none) for c in site.contracts] == [(0.85, False), (1.0, True)]

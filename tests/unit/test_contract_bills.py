@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from planner.baseline import counterfactuals
 from planner.evaluate import Evaluation, evaluate
 from planner.optimize import PlanOptions, plan
 from planner.publish import to_calendar
@@ -171,6 +172,19 @@ def test_offers_that_save_nothing_and_plans_that_stopped_early_are_told_as_they_
     dearer = replace(dear, contracts=(replace(dear.contracts[0], price_per_kwh=0.07),))
     (told,) = offer_sentences(dearer, load, {"block": 1.0}).values()
     assert "is bought: it costs 48.00 EUR more, within the plan's gap, against" in told
+
+
+def test_a_week_without_a_plan_takes_of_the_same_contracts():
+    # as soon as possible is in the dear hours: 4 x 600 x 0.07 taken, 4 x 400 x 0.12 beyond, 400 kWh idle at 0.05;
+    # the plan waits for the cheap ones: 4,000 x 0.05, and 400 x 0.07 idle; neither buys what costs more
+    offer = replace(base(800.0, 0.09, 1.0, offered=True), name="offer")
+    week = hall(base(600.0, 0.07), offer, price=[0.12] * 4 + [0.05] * 4)
+    seen = check(week, energy=200.00, contracts=28.00)
+    soon, _ = counterfactuals(week, seen)
+    assert (soon.evaluation.terms.contracts, soon.evaluation.terms.energy) == pytest.approx((168.00, 212.00), abs=CENT)
+    assert soon.evaluation.clean
+    assert soon.savings is not None
+    assert soon.savings.cost_pct == pytest.approx(100 * (1 - 228 / 380))
 
 
 def test_two_contracts_share_the_import():

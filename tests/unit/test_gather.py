@@ -367,7 +367,7 @@ def test_a_week_without_work_is_refused():
         runs_of_week(finished, grid_of(finished, "2024-W20"))
 
 
-@pytest.mark.parametrize("name", ["lab-8gpu", "block-20mw", "superfactory"])
+@pytest.mark.parametrize("name", ["lab-8gpu", "block-20mw", "superfactory", "superfactory-power"])
 def test_example_sites_gather_and_want_about_seventy_percent(root, name):
     from planner.config import load_site
 
