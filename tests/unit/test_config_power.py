@@ -75,7 +75,7 @@ def test_a_contract():
                 ),
             ),
             notice_min=60.0,
-            attributes=Attributes("wind", 11.0, "lifecycle", "demo-central"),
+            attributes=Attributes("wind", 11.0, "direct", "demo-central"),
         ),
     )
 
