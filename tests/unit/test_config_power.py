@@ -51,7 +51,7 @@ def test_a_contract():
     site = site_of(
         contract=CONTRACT + 'kind = "interruptible"\nprofile = "custom"\nshares = [1, 0.5]\n'
         "start = 2024-05-13T00:00:00\nend = 2024-05-14T00:00:00\nmin_take_share = 0.85\noffered = true\n"
-        'all_or_none = true\nnotice_min = 60\ntechnology = "wind"\nfactor_gco2_per_kwh = 11\nbasis = "lifecycle"\n'
+        'all_or_none = true\nnotice_min = 60\ntechnology = "wind"\nfactor_gco2_per_kwh = 11\nbasis = "direct"\n'
         "interruption = [{ start = 2024-05-13T01:00:00, end = 2024-05-13T02:00:00, called_at = 2024-05-12T12:00:00 }]\n"
     )
     assert site.contracts == (
