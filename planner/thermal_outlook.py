@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from planner.week import Provenance, Signals
     from thermal.plant import CoolingPlant
     from thermal.report import CoolingReport
+    from thermal.reserve import Reserve
     from trainer_hooks.contract import BlockPlan, Calendar
 
 RATED, CALENDAR = "rated", "calendar"
@@ -40,12 +41,14 @@ class BlockOutlook:
         name: Its name.
         plant: Its cooling plant.
         load: "calendar" (IT power of the calendar in force) or "rated" (of the plant in every slot).
+        reserve: What the site holds back of the plant.
         report: Its facts.
     """
 
     name: str
     plant: CoolingPlant
     load: str
+    reserve: Reserve
     report: CoolingReport
 
 
@@ -121,6 +124,7 @@ def _block(block: SiteBlock, grid: TimeGrid, signals: Signals, plan: BlockPlan |
     plant = block.plant
     it_kw: npt.NDArray[np.float64] = np.full(grid.n_slots, plant.rated_it_kw)
     emitted_kg = None
+    room_kw = capacity_kw(block.power, grid.starts, grid.slot)
     if plan is not None:
         it_kw = np.array(plan.it_kw)
         emitted_kg = carbon_kg(signals.ci_gco2_per_kwh, np.array(plan.import_kw), grid.slot_h)
@@ -128,17 +132,19 @@ def _block(block: SiteBlock, grid: TimeGrid, signals: Signals, plan: BlockPlan |
         name=block.power.name,
         plant=plant,
         load=RATED if plan is None else CALENDAR,
+        reserve=block.reserve,
         report=cooling_report(
             plant,
             it_kw,
             signals.dry_bulb_c,
             signals.wet_bulb_c,
-            powered=stands_powered(plant, capacity_kw(block.power, grid.starts, grid.slot), signals),
+            powered=stands_powered(plant, room_kw, signals),
             slot_h=grid.slot_h,
             now=now,
             carbon_kg=emitted_kg,
             ci_gco2_per_kwh=signals.ci_gco2_per_kwh,
-            restart_s=block.reserve.restart_s,
+            reserve=block.reserve,
+            capacity_kw=room_kw,
         ),
     )
 

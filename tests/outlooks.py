@@ -12,6 +12,7 @@ from planner.outlook import Gathered, gather_signals
 from planner.thermal_outlook import ThermalOutlook, thermal_outlook
 from planner.timegrid import iso_week, zone
 from tests.conftest import ROOT
+from thermal.reserve import Reserve
 from trainer_hooks.contract import Calendar
 
 SITE = ROOT / "data" / "sites" / "block-20mw.toml"
@@ -33,10 +34,16 @@ def gathered(mean_c: float) -> Gathered:
 
 
 def outlook(
-    mean_c: float = 32.0, calendar: Calendar | None = None, name: str = "", issued_at: datetime = GRID.start
+    mean_c: float = 32.0,
+    calendar: Calendar | None = None,
+    name: str = "",
+    issued_at: datetime = GRID.start,
+    reserve: Reserve | None = None,
 ) -> ThermalOutlook:
-    """The cooling of block-20mw in a week of that mean temperature; its site and block under another name if given."""
+    """The cooling of block-20mw in a week of that mean temperature; another name or reserve if given."""
     site = load_site(SITE)
+    if reserve is not None:
+        site = replace(site, blocks=(replace(site.blocks[0], reserve=reserve),))
     if name:
         block = site.blocks[0]
         site = replace(site, blocks=(replace(block, power=replace(block.power, name=name)),))

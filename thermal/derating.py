@@ -24,13 +24,14 @@ CLOSE_SHARE = 1e-9  # rounding of a load
 
 @dataclass(frozen=True)
 class Derate:
-    """A spell in which the plant carries less than rated IT power, for one reason.
+    """A spell in which less than rated IT power is carried or allowed, for one reason.
 
     Args:
         first: Its first slot.
         after: The slot after its last.
-        cause: The limit reached first: "liquid supply", "chip case" or "room air".
-        least_kw: Smallest IT power carried in it, kW.
+        cause: The limit reached first: "liquid supply", "chip case" or "room air"; of a plan's limit also those of
+            `thermal.limit`.
+        least_kw: Smallest IT power in it, kW.
         hottest_dry_bulb_c: Highest dry bulb in it, deg C.
         hottest_wet_bulb_c: Highest wet bulb in it, deg C.
     """

@@ -11,9 +11,11 @@ from thermal.alarms import Alarm, alarms
 from thermal.derating import Derate, derates
 from thermal.hours import CHILLER, COMPRESSOR, FREE, OFF, PAD, CoolingHours, cooling_hours
 from thermal.kpi import Kpi, kpis
+from thermal.limit import PlanLimit, plan_limit
 from thermal.margins import Margin, margins
 from thermal.quantity import ASSUMED, Quantity
 from thermal.reach import Reach, reaches
+from thermal.reserve import NOTHING, Reserve
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,7 +53,9 @@ class CoolingReport:
             hottest.
         totals: Figures of the horizon by name, the name ending in the unit.
         spans: Figures of the loops.
-        derates: Spells with less than rated IT power.
+        derates: Spells with less than rated IT power, all units in service.
+        limit: IT power that a plan may take at most, and what binds.
+        limit_spells: Spells in which that is less than rated IT power.
         margins: Temperatures against their limits.
         reaches: Seconds to a limit per failure.
         mode_hours: Hours in each mode of cooling, h.
@@ -65,6 +69,8 @@ class CoolingReport:
     totals: dict[str, Quantity]
     spans: tuple[Span, ...]
     derates: tuple[Derate, ...]
+    limit: PlanLimit
+    limit_spells: tuple[Derate, ...]
     margins: tuple[Margin, ...]
     reaches: tuple[Reach, ...]
     mode_hours: dict[str, Quantity]
@@ -83,7 +89,8 @@ def cooling_report(
     now: int,
     carbon_kg: npt.NDArray[np.float64] | None,
     ci_gco2_per_kwh: npt.NDArray[np.float64],
-    restart_s: float | None = None,
+    reserve: Reserve = NOTHING,
+    capacity_kw: npt.NDArray[np.float64] | None = None,
 ) -> CoolingReport:
     """Return the facts of one block.
 
@@ -98,11 +105,13 @@ def cooling_report(
         carbon_kg: Emissions of the block's grid import per slot, kg CO2e, shape (T,); where None, all its energy comes
             from the grid.
         ci_gco2_per_kwh: Carbon intensity of the grid, gCO2e/kWh, shape (T,).
-        restart_s: Time in which the site says that heat rejection is back, s, or None.
+        reserve: What the site holds back of the plant.
+        capacity_kw: Power that the block has for IT and cooling, kW, shape (T,); None: not looked at.
     """
     hours = cooling_hours(plant, it_kw, dry_bulb_c, wet_bulb_c, powered)
-    reserve_kw = np.where(hours.powered, hours.w_max_n1_kw - hours.it_kw, np.inf)
-    tightest = int(np.lexsort((-dry_bulb_c, reserve_kw))[0])
+    spare_kw = np.where(hours.powered, hours.w_max_n1_kw - hours.it_kw, np.inf)
+    tightest = int(np.lexsort((-dry_bulb_c, spare_kw))[0])
+    limit = plan_limit(plant, reserve, hours, capacity_kw, dry_bulb_c, wet_bulb_c)
     found_reaches = reaches(plant, hours, dry_bulb_c, wet_bulb_c)
     found_margins = margins(plant, hours)
     it_kwh, cooling_kwh = (float(kw.sum()) * slot_h for kw in (hours.it_kw, hours.cooling_kw))
@@ -116,9 +125,11 @@ def cooling_report(
         hours=hours,
         now=now,
         tightest=tightest,
-        totals=_totals(plant, hours, slot_h, it_kwh, cooling_kwh, water_l, reused_kwh),
-        spans=_spans(plant, hours, now, tightest),
+        totals=_totals(plant, hours, limit, slot_h, it_kwh, cooling_kwh, water_l, reused_kwh),
+        spans=_spans(plant, hours, limit, now, tightest),
         derates=derates(hours.cause, hours.w_max_kw, dry_bulb_c, wet_bulb_c),
+        limit=limit,
+        limit_spells=derates(limit.cause, limit.it_kw, dry_bulb_c, wet_bulb_c),
         margins=found_margins,
         reaches=found_reaches,
         mode_hours={
@@ -126,13 +137,14 @@ def cooling_report(
             for mode in (FREE, PAD, CHILLER, COMPRESSOR, OFF)
         },
         kpis=kpis(it_kwh, cooling_kwh, water_l, reused_kwh, float(carbon_kg.sum()), boundary),
-        alarms=alarms(plant, hours, found_margins, found_reaches, dry_bulb_c, slot_h, restart_s),
+        alarms=alarms(plant, hours, found_margins, found_reaches, dry_bulb_c, slot_h, reserve.restart_s),
     )
 
 
 def _totals(
     plant: CoolingPlant,
     hours: CoolingHours,
+    limit: PlanLimit,
     slot_h: float,
     it_kwh: float,
     cooling_kwh: float,
@@ -155,9 +167,12 @@ def _totals(
         "it_peak_kw": Quantity(float(hours.it_kw.max()), "kW"),
         "w_max_least_kw": Quantity(float(hours.w_max_kw[on].min()) if any_on else None, "kW"),
         "w_max_n1_least_kw": Quantity(float(hours.w_max_n1_kw[on].min()) if any_on else None, "kW"),
+        "limit_least_kw": Quantity(float(limit.it_kw[on].min()) if any_on else None, "kW"),
         "derate_h": count_h(hours.cause != ""),
         "derate_n1_h": count_h(hours.w_max_n1_kw < plant.rated_it_kw - rounding_kw),
+        "limited_h": Quantity(float((limit.cause != "").sum()) * slot_h, "h"),
         "over_capacity_h": count_h(hours.it_kw > hours.w_max_kw + rounding_kw),
+        "over_limit_h": count_h(hours.it_kw > limit.it_kw + rounding_kw),
         "without_reserve_h": count_h(hours.it_kw > hours.w_max_n1_kw + rounding_kw),
         "it_kwh": Quantity(it_kwh, "kWh"),
         "cooling_kwh": Quantity(cooling_kwh, "kWh"),
@@ -172,7 +187,7 @@ def _totals(
     }
 
 
-def _spans(plant: CoolingPlant, hours: CoolingHours, now: int, tightest: int) -> tuple[Span, ...]:
+def _spans(plant: CoolingPlant, hours: CoolingHours, limit: PlanLimit, now: int, tightest: int) -> tuple[Span, ...]:
     def span(name: str, values: npt.NDArray[np.float64], unit: str) -> Span:
         known = values[np.isfinite(values)]
         low, high = (float(known.min()), float(known.max())) if known.size else (None, None)
@@ -183,6 +198,7 @@ def _spans(plant: CoolingPlant, hours: CoolingHours, now: int, tightest: int) ->
         span("it_kw", hours.it_kw, "kW"),
         span("w_max_kw", hours.w_max_kw, "kW"),
         span("w_max_n1_kw", hours.w_max_n1_kw, "kW"),
+        span("limit_kw", limit.it_kw, "kW"),
     )
     if plant.loop is None:
         return (

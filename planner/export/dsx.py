@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from planner.errors import ConfigError
 from planner.timegrid import iso
-from thermal.reserve import carried_it_kw
+from thermal.limit import it_limit_kw
 
 if TYPE_CHECKING:
     from planner.week import Block, Week
@@ -112,7 +112,8 @@ def _request(week: Week, block: Block, plan: BlockPlan, integration: str, tags: 
 
 
 def _limits(week: Week, block: Block, integration: str) -> dict[str, Any]:
-    carried_kw = carried_it_kw(block.plant, block.reserve, week.signals.dry_bulb_c, week.signals.wet_bulb_c)
+    dry_c, wet_c = week.signals.dry_bulb_c, week.signals.wet_bulb_c
+    allowed_kw = it_limit_kw(block.plant, block.reserve, week.plant_powered(block), dry_c, wet_c)
     return {
         "block": block.name,
         "topic": f"grid/v1/isv/{integration}/loadtarget/set",
@@ -126,7 +127,7 @@ def _limits(week: Week, block: Block, integration: str) -> dict[str, Any]:
                     "load_constraint": {"value": max(round(float(kw), DIGITS), LEAST_KW), "unit": "kilowatt"},
                     "strategy": {"best_effort": False},
                 }
-                for start, kw in zip(week.grid.starts, carried_kw, strict=True)
+                for start, kw in zip(week.grid.starts, allowed_kw, strict=True)
             ]
         },
     }

@@ -111,6 +111,7 @@ def _block(outlook: ThermalOutlook, block: BlockOutlook) -> dict[str, Any]:
             for margin in report.margins
         ],
         "derates": [_derate(outlook, derate) for derate in report.derates],
+        "plan_limits": [_derate(outlook, spell) for spell in report.limit_spells],
         "seconds_to_limit": [_reach(outlook, reach, report.now) for reach in report.reaches],
         "mode_hours": {mode: _quantity(quantity) for mode, quantity in report.mode_hours.items()},
         "kpis": [asdict(kpi) for kpi in report.kpis],
@@ -128,7 +129,8 @@ def _block(outlook: ThermalOutlook, block: BlockOutlook) -> dict[str, Any]:
         ],
         "points": [asdict(point) for point in points(block.plant)],
         "slots": {name: _series(getattr(report.hours, name)) for name in SERIES}
-        | {name: getattr(report.hours, name).tolist() for name in ("mode", "cause", "worst_unit")},
+        | {name: getattr(report.hours, name).tolist() for name in ("mode", "cause", "worst_unit")}
+        | {"limit_kw": _series(report.limit.it_kw), "limit_cause": report.limit.cause.tolist()},
         "plant_values": [asdict(described) for described in describe(block.plant)],
     }
 

@@ -12,14 +12,17 @@ from planner.export.view import Card
 from planner.timegrid import week_name
 from thermal.alarms import Level, unit_name
 from thermal.catalogue import describe
+from thermal.derating import AIR, CASE, LIQUID
 from thermal.quantity import ASSUMED
 from thermal.transient import Event
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from planner.thermal_outlook import BlockOutlook, ThermalOutlook
     from thermal.alarms import Alarm
+    from thermal.derating import Derate
     from thermal.quantity import Quantity
 
 NONE = "\u2013"
@@ -44,6 +47,7 @@ FIGURES = {
     "it_kw": "IT power",
     "w_max_kw": "Cooling carries",
     "w_max_n1_kw": "Carries with one unit out",
+    "limit_kw": "A plan may take",
     "cooling_kw": "Power of cooling",
     "setpoint_c": "Supply to request",
     "rack_supply_c": "Liquid to the racks",
@@ -112,15 +116,29 @@ def _alarm_card(outlook: ThermalOutlook) -> Card:
 def _capacity_card(outlook: ThermalOutlook) -> Card:
     derated_h = [block.report.totals["derate_h"].value or 0.0 for block in outlook.blocks]
     worst = outlook.blocks[int(np.argmax(derated_h))]
+    held = _held_back(outlook)
     if not max(derated_h):
-        return Card("Cooling carries", "its rated power", ("no hour is derated, with all units in service",))
+        return Card("Cooling carries", "its rated power", ("no hour is derated, with all units in service", *held))
     least_kw = worst.report.totals["w_max_least_kw"].value or 0.0
+    told = f"{worst.name} carries {wording.power(least_kw)} of {wording.power(worst.plant.rated_it_kw)} at the least"
     return Card(
         "Derated",
         wording.hours(max(derated_h)),
-        (f"{worst.name} carries {wording.power(least_kw)} of {wording.power(worst.plant.rated_it_kw)} at the least",),
+        (told, *held),
         bad=any(block.report.totals["over_capacity_h"].value for block in outlook.blocks),
     )
+
+
+def _held_back(outlook: ThermalOutlook) -> tuple[str, ...]:
+    """Return where a plan may take less than the plant carries, in the block where the share is the least."""
+    limited = [b for b in outlook.blocks if (b.report.limit.it_kw < b.report.hours.w_max_kw).any()]
+    if not limited:
+        return ()
+    block = min(limited, key=lambda b: float(b.report.limit.it_kw.min()) / b.plant.rated_it_kw)
+    limit = block.report.limit
+    least = int(np.argmin(limit.it_kw))
+    told = f"a plan may take {wording.power(float(limit.it_kw[least]))} at the least: {_cause(str(limit.cause[least]))}"
+    return (told,)
 
 
 def _margin_card(outlook: ThermalOutlook) -> Card:
@@ -190,9 +208,12 @@ def capacity_rows(block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
         ("it_peak_kw", "Highest IT power of the week"),
         ("w_max_least_kw", "Carries at the least"),
         ("w_max_n1_least_kw", "Carries at the least with one unit out"),
+        ("limit_least_kw", "A plan may take at the least"),
         ("derate_h", "Hours below rated IT power"),
         ("derate_n1_h", "The same with one unit out"),
+        ("limited_h", "Hours in which a plan may not take rated IT power"),
         ("over_capacity_h", "Hours with more IT power than is carried"),
+        ("over_limit_h", "Hours with more IT power than a plan may take"),
         ("without_reserve_h", "Hours in which no unit may fail"),
     )
     return tuple((told, told_quantity(totals[name]), totals[name].tag) for name, told in names)
@@ -200,18 +221,41 @@ def capacity_rows(block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
 
 def derate_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
     """Return every derated spell: start, length, least power, cause, hottest dry and wet bulb."""
+    return _spell_rows(outlook, block.report.derates)
+
+
+def limit_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
+    """Return every spell in which a plan may take less than rated IT power, as `derate_rows` does."""
+    return _spell_rows(outlook, block.report.limit_spells)
+
+
+def limit_told(block: BlockOutlook) -> str:
+    """Return what the site holds back of the plant."""
+    held = []
+    if block.reserve.one_out:
+        held.append("any one unit may be out (cooling_n1)")
+    if block.reserve.restart_s is not None:
+        held.append(f"heat rejection may be lost for {block.reserve.restart_s:g} s (ride_through_restart_s)")
+    return " and ".join(held) if held else "nothing: neither cooling_n1 nor ride_through_restart_s is asked for"
+
+
+def _spell_rows(outlook: ThermalOutlook, spells: Iterable[Derate]) -> tuple[tuple[str, ...], ...]:
     grid = outlook.grid
     return tuple(
         (
-            moment(outlook, derate.first),
-            wording.hours((derate.after - derate.first) * grid.slot_h),
-            wording.power(derate.least_kw),
-            f"{derate.cause} at its limit",
-            f"{derate.hottest_dry_bulb_c:.1f} \u00b0C",
-            f"{derate.hottest_wet_bulb_c:.1f} \u00b0C",
+            moment(outlook, spell.first),
+            wording.hours((spell.after - spell.first) * grid.slot_h),
+            wording.power(spell.least_kw),
+            _cause(spell.cause),
+            f"{spell.hottest_dry_bulb_c:.1f} \u00b0C",
+            f"{spell.hottest_wet_bulb_c:.1f} \u00b0C",
         )
-        for derate in block.report.derates
+        for spell in spells
     )
+
+
+def _cause(cause: str) -> str:
+    return f"{cause} at its limit" if cause in {LIQUID, CASE, AIR} else cause
 
 
 def temperature_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tuple[str, ...], ...]:

@@ -11,7 +11,7 @@ from planner.errors import Infeasible
 from planner.optimize.curves import SEGMENTS, fit_curves, least_above
 from planner.timegrid import iso
 from thermal.envelope import fit_envelope
-from thermal.reserve import carried_it_kw
+from thermal.limit import it_limit_kw
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -61,11 +61,10 @@ def block_limits(week: Week, block: Block) -> BlockLimits:
     asked = (idle, _most_it_kw(week, block))
     envelope = fit_envelope(block.plant, dry_c, wet_c, SEGMENTS, asked)
     powered = week.plant_powered(block)
-    carried = carried_it_kw(block.plant, block.reserve, dry_c, wet_c)
     envelope = replace(
         envelope,
         intercept_kw=np.where(powered[:, None], envelope.intercept_kw, 0.0),
-        w_max_kw=np.where(powered, carried, 0.0),
+        w_max_kw=it_limit_kw(block.plant, block.reserve, powered, dry_c, wet_c),
         convex=envelope.convex | ~powered,
     )
     capacity = week.capacity_kw(block)

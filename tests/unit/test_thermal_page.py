@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 import pytest
 
 from planner.errors import ConfigError
+from planner.export import wording
 from planner.export.dsx import LEAST_KW, dsx_json, read_tags
 from planner.export.points import points
 from planner.export.thermal_json import SERIES, thermal_document, thermal_json
@@ -68,6 +69,7 @@ def test_every_content_is_there(page):
         "Hours of each mode", "PUE, power usage effectiveness", "WUE, water", "ERF, energy reuse", "CUE, carbon",
         "ISO/IEC 30134-9", "Energy balance of the model", "Trend of approach", "not measured",
         "RackLiquidSupplyTemperature", "LiquidTemperatureSpRequest", "SupplyTemperatureControlCelsius",
+        "What a plan may take",
     ):  # fmt: skip
         assert told in page.words, told
 
@@ -80,6 +82,21 @@ def test_every_number_says_how_it_is_known(document):
     for name in ("temperatures", "seconds_to_limit", "kpis"):
         assert {entry["tag"] for entry in block[name]} <= tags
     assert {entry["grade"] for entry in block["plant_values"]} <= {"measured", "datasheet", "assumed"}
+
+
+def test_the_limit_of_the_plan_is_told_with_its_cause(page):
+    assert "The plan keeps in hand nothing: neither cooling_n1 nor ride_through_restart_s is asked for." in page.words
+    found = outlook(reserve=Reserve(one_out=True, restart_s=900.0))
+    (block,) = thermal_document(found)["blocks"]
+    causes = {spell["cause"] for spell in block["plan_limits"]}
+    assert {"one dry cooler out", "ride-through"} <= causes
+    held = Page(thermal_html(found))
+    assert "any one unit may be out (cooling_n1) and heat rejection may be lost for 900 s" in held.words
+    assert all(cause in held.words for cause in causes)
+    (figure,) = held.figures.values()
+    (shown,) = (trace for trace in figure["data"] if trace.get("name") == "A plan may take")
+    assert shown["y"][:-1] == pytest.approx([kw / 1000.0 for kw in block["slots"]["limit_kw"]], abs=1e-3)
+    assert f"a plan may take {wording.power(min(block['slots']['limit_kw']))} at the least" in held.words
 
 
 def test_page_and_file_tell_the_same(hot, page, document):
@@ -101,6 +118,9 @@ def test_slots_carry_a_value_each_and_none_where_there_is_none(document):
     derated = [c for c in block["slots"]["cause"] if c]
     assert len(derated) == block["totals"]["derate_h"]["value"]
     assert sum(d["hours"] for d in block["derates"]) == len(derated)
+    limited = [c for c in block["slots"]["limit_cause"] if c]
+    assert len(block["slots"]["limit_kw"]) == GRID.n_slots
+    assert sum(d["hours"] for d in block["plan_limits"]) == len(limited) == block["totals"]["limited_h"]["value"]
 
 
 def test_figures_are_valid_plotly_and_show_the_carried_power(hot, page):

@@ -16,6 +16,7 @@ from thermal.plant import cooling, dry_cooler, room_air, tower_chiller, w_max_kw
 from thermal.reach import reaches
 from thermal.ready import warm_water_with_pad
 from thermal.report import cooling_report
+from thermal.reserve import Reserve
 
 RATED_KW = 1_000.0
 HOT = dry_cooler(RATED_KW)
@@ -221,7 +222,7 @@ def test_a_margin_of_less_than_two_kelvin_is_amber():
 def test_the_sites_own_restart_time_stands_in_the_place_of_the_assumed_one():
     mild = np.full(7, 20.0)
     assert alarm(report(HOT, dry_c=mild), "Heat rejection lost").level is Level.GREEN
-    longer = alarm(report(HOT, dry_c=mild, restart_s=3_000.0), "Heat rejection lost")
+    longer = alarm(report(HOT, dry_c=mild, reserve=Reserve(restart_s=3_000.0)), "Heat rejection lost")
     assert longer.level is Level.AMBER
     assert "3000 s, as the site file says" in longer.told
 
