@@ -169,6 +169,16 @@ def check_loop(loop: LiquidLoop) -> None:
             f"chiller_capacity_share is {loop.chiller.capacity_share:g}, below {LEAST_CHILLER:g}; one this small is "
             "none, write 0"
         )
+    if loop.store.volume_m3 > 0.0 and loop.setpoint_rule == "chosen":
+        raise ValueError(
+            f'store_volume_m3 is {loop.store.volume_m3:g} m3 beside setpoint_rule = "chosen"; the tank keeps water of '
+            'one temperature, write setpoint_rule = "held" or leave the tank out'
+        )
+    if loop.store.final_share > loop.store.initial_share:
+        raise ValueError(
+            f"store_final_share is {loop.store.final_share:g}, above store_initial_share of "
+            f"{loop.store.initial_share:g}; a plan leaves the tank no fuller than it was, lower store_final_share"
+        )
     for name, closing, fix in (
         ("cdu_approach_k", "cdu_ua_per_k", "raise it, or lower facility_rise_k"),
         (f"{rejection_prefix(loop)}approach_k", "rejection_ua_per_k", "raise it, or the flow of air"),
