@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.export import thermal_view, view
+from planner.export import thermal_view
 from planner.export.charts.cooling import cooling_figure
 from planner.export.charts.frame import TimeAxis, power_scale
 from planner.export.page import embedded, page
@@ -25,7 +25,7 @@ def thermal_html(outlook: ThermalOutlook) -> bytes:
     return page(
         "thermal.html.j2",
         view=thermal_view,
-        provenance=view.provenance_rows(outlook.provenance),
+        provenance=thermal_view.provenance_rows(outlook),
         outlook=outlook,
         labels=outlook.labels,
         unmeasured=[(what, "not measured", why) for what, why in NOT_MEASURED],

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.export import wording
+from planner.export import view, wording
 from planner.export.points import points
 from planner.export.view import Card
 from planner.timegrid import week_name
@@ -32,6 +32,9 @@ KINDS = {
     "room_air": "air-cooled room",
 }
 """How each kind of plant is told."""
+
+SIGNALS = ("dry_bulb_c", "wet_bulb_c", "ci_gco2_per_kwh")
+"""The signals that the report stands on; prices and sunshine play no part in it."""
 
 SIGNS = {Level.RED: "\u2715", Level.AMBER: "\u25b2", Level.GREEN: "\u2713"}
 """A sign per level, so that none is told by its colour alone."""
@@ -93,6 +96,11 @@ def span(outlook: ThermalOutlook) -> str:
 def moment(outlook: ThermalOutlook, slot: int) -> str:
     """Return the start of a slot in site time."""
     return wording.local(outlook.grid.starts[slot], outlook.tz)
+
+
+def provenance_rows(outlook: ThermalOutlook) -> tuple[tuple[str, ...], ...]:
+    """Return one row per signal that this report stands on: the weather, and carbon for CUE."""
+    return view.provenance_rows([entry for entry in outlook.provenance if entry.signal in SIGNALS])
 
 
 def now_told(outlook: ThermalOutlook, block: BlockOutlook) -> str:
@@ -230,13 +238,15 @@ def limit_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tuple[str,
 
 
 def limit_told(block: BlockOutlook) -> str:
-    """Return what the site holds back of the plant."""
+    """Return in a sentence what the site has its plan hold back."""
     held = []
     if block.reserve.one_out:
-        held.append("any one unit may be out (cooling_n1)")
+        held.append("any one unit out (cooling_n1)")
     if block.reserve.restart_s is not None:
-        held.append(f"heat rejection may be lost for {block.reserve.restart_s:g} s (ride_through_restart_s)")
-    return " and ".join(held) if held else "nothing: neither cooling_n1 nor ride_through_restart_s is asked for"
+        held.append(f"heat rejection lost for {block.reserve.restart_s:g} s (ride_through_restart_s)")
+    if not held:
+        return "The site asks its plan for no reserve, neither cooling_n1 nor ride_through_restart_s."
+    return f"The site asks its plan to bear {' and '.join(held)}."
 
 
 def _spell_rows(outlook: ThermalOutlook, spells: Iterable[Derate]) -> tuple[tuple[str, ...], ...]:

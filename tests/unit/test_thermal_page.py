@@ -85,18 +85,24 @@ def test_every_number_says_how_it_is_known(document):
 
 
 def test_the_limit_of_the_plan_is_told_with_its_cause(page):
-    assert "The plan keeps in hand nothing: neither cooling_n1 nor ride_through_restart_s is asked for." in page.words
+    assert "The site asks its plan for no reserve, neither cooling_n1 nor ride_through_restart_s." in page.words
     found = outlook(reserve=Reserve(one_out=True, restart_s=900.0))
     (block,) = thermal_document(found)["blocks"]
     causes = {spell["cause"] for spell in block["plan_limits"]}
     assert {"one dry cooler out", "ride-through"} <= causes
     held = Page(thermal_html(found))
-    assert "any one unit may be out (cooling_n1) and heat rejection may be lost for 900 s" in held.words
+    assert "to bear any one unit out (cooling_n1) and heat rejection lost for 900 s" in held.words
     assert all(cause in held.words for cause in causes)
     (figure,) = held.figures.values()
     (shown,) = (trace for trace in figure["data"] if trace.get("name") == "A plan may take")
     assert shown["y"][:-1] == pytest.approx([kw / 1000.0 for kw in block["slots"]["limit_kw"]], abs=1e-3)
     assert f"a plan may take {wording.power(min(block['slots']['limit_kw']))} at the least" in held.words
+
+
+def test_only_signals_that_the_report_stands_on_are_traced_on_the_page(page):
+    traced = page.words[page.words.index("Where weather and carbon intensity come from") :]
+    assert all(name in traced for name in ("Dry bulb", "Wet bulb", "Carbon intensity"))
+    assert "Energy price" not in traced
 
 
 def test_page_and_file_tell_the_same(hot, page, document):
