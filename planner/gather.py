@@ -155,4 +155,5 @@ def block_of_week(site: Site, block: SiteBlock, grid: TimeGrid, signals: Signals
     carried_kw = carried_it_kw(block.plant, block.reserve, signals.dry_bulb_c, signals.wet_bulb_c)
     idle_powered = (idle_kw + cooling_kw <= room_kw) & (idle_kw <= carried_kw)
     idle_powered.setflags(write=False)
-    return Block(block.power, block.plant, block.solar, block.battery, idle_powered, block.reserve)
+    sale = None if block.heat is None else block.heat.over(grid, zone(site.place.timezone))
+    return Block(block.power, block.plant, block.solar, block.battery, idle_powered, block.reserve, sale)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.heat import HeatSale
     from power.battery import Battery
     from power.blocks import PowerBlock
     from power.gpu import GpuType, OperatingPoint
@@ -99,6 +100,7 @@ class Block:
         idle_powered: Per slot, whether GPUs without a job stay powered (they are powered down where the capacity or the
             cooling of the slot could not even carry all of them idle), shape (T,) of bool.
         reserve: What its cooling keeps in hand.
+        heat: Who buys its heat, or None.
     """
 
     power: PowerBlock
@@ -107,6 +109,7 @@ class Block:
     battery: Battery | None
     idle_powered: npt.NDArray[np.bool_]
     reserve: Reserve = NOTHING
+    heat: HeatSale | None = None
 
     @property
     def name(self) -> str:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from planner.config import model
 from planner.config.site import SiteBlock
+from planner.heat import ALL_DAY, ALL_YEAR, HeatBuyer
 from planner.timegrid import to_utc
 from planner.week import Pool, PoolOption, Run, Stage
 from power.battery import Battery
@@ -71,7 +72,15 @@ def block(table: model.BlockTable, tz: ZoneInfo) -> SiteBlock:
         )
     battery = Battery(**table.battery.model_dump()) if table.battery is not None else None
     reserve = Reserve(table.cooling_n1, table.ride_through_restart_s)
-    return SiteBlock(power, plant(table.cooling), solar, battery, reserve)
+    heat = None
+    if table.heat is not None:
+        heat = HeatBuyer(
+            table.heat.price_per_kwh,
+            table.heat.demand_kw,
+            ALL_DAY if table.heat.share_by_hour is None else tuple(table.heat.share_by_hour),
+            ALL_YEAR if table.heat.months is None else tuple(table.heat.months),
+        )
+    return SiteBlock(power, plant(table.cooling), solar, battery, reserve, heat)
 
 
 def pool(table: model.PoolTable, gpus: Mapping[str, GpuType], tz: ZoneInfo) -> Pool:

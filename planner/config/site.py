@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from planner.config.model import CarbonTable, HorizonTable, PlanTable, SiteTable, SourcesTable
+    from planner.heat import HeatBuyer
     from planner.week import Pool, Prices, Run
     from power.battery import Battery
     from power.blocks import PowerBlock
@@ -26,6 +27,7 @@ class SiteBlock:
         solar: Its solar array, or None.
         battery: Its battery, or None.
         reserve: What its cooling keeps in hand.
+        heat: Who buys its heat, or None.
     """
 
     power: PowerBlock
@@ -33,6 +35,7 @@ class SiteBlock:
     solar: SolarArray | None
     battery: Battery | None
     reserve: Reserve
+    heat: HeatBuyer | None = None
 
 
 @dataclass(frozen=True)

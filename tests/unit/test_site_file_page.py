@@ -36,6 +36,7 @@ HEADERS = {
     model.GradedTable: "setting = { ... }",
     model.SolarTable: "[block.solar]",
     model.BatteryTable: "[block.battery]",
+    model.HeatTable: "[block.heat]",
     model.PoolTable: "[[pool]]",
     model.CommissioningTable: "commissioning = [{ ... }]",
     model.GpuTable: "[gpu.NAME]",
@@ -50,7 +51,7 @@ def key_table(table):
     rows = [f"### `{HEADERS[table]}`", "", "| key | default | meaning |", "|---|---|---|"]
     for key, info in table.model_fields.items():
         default = "required" if info.is_required() else "-" if info.default in (None, []) else f"`{info.default}`"
-        if key in {"cooling", "solar", "battery", "maintenance", "commissioning", "points", "stages"}:
+        if key in {"cooling", "solar", "battery", "heat", "maintenance", "commissioning", "points", "stages"}:
             default = "required" if info.is_required() else "none"
         rows.append(f"| `{key}` | {default} | {info.description} |")
     return "\n".join(rows)
