@@ -12,8 +12,9 @@ steady is asap.
 
 In both, the battery rests (where the horizon must end with more than it starts, the difference is charged in proportion
 to the power that idle GPUs leave), solar power is used as far as the load takes it, and the coarser on-off grid does
-not bind. A gang takes whole slots of GPUs and
-power, also the one in which it ends.
+not bind. The tank rests at its state. Heat is sold as much as the buyer takes and the racks give, where that pays on
+the whole: a site sells heat without a plan too. A gang takes whole slots of GPUs and power, also the one in which it
+ends.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.cold_flows import usual_sale_kw
 from planner.evaluate import evaluate
 from planner.outcome import Counterfactual, Savings
 from planner.placing import Ground, Placement, resting_charge_kw, room_kw
@@ -121,8 +123,8 @@ def compare(plan: Evaluation, baseline: Evaluation) -> tuple[Savings | None, str
 
     Returns:
         Savings in % of the baseline's figures, or None where there is no work, any run's tokens differ by over 1e-6, or
-        the plan leaves less energy in the batteries; a figure is None where the baseline's is not above zero. The
-        reason is "" where savings are stated.
+        the plan leaves less energy in the batteries or less cold in the tanks; a figure is None where the baseline's is
+        not above zero. The reason is "" where savings are stated.
     """
     if not plan.tokens > 0.0:
         return None, "the plan makes no tokens"
@@ -134,6 +136,9 @@ def compare(plan: Evaluation, baseline: Evaluation) -> tuple[Savings | None, str
     drawn_kwh = baseline.battery_change_kwh - plan.battery_change_kwh
     if drawn_kwh > SAME_STORE * plan.energy_kwh:
         return None, f"the plan leaves {drawn_kwh:,.0f} kWh less in the batteries"
+    drawn_kwh = baseline.cold_change_kwh_th - plan.cold_change_kwh_th
+    if drawn_kwh > SAME_STORE * plan.energy_kwh:
+        return None, f"the plan leaves {drawn_kwh:,.0f} kWh less cold in the tanks"
     return (
         Savings(
             carbon_pct=_saved_pct(plan.carbon_kg, baseline.carbon_kg),
@@ -281,7 +286,14 @@ def _result(week: Week, tokens: Mapping[str, float], placed: Mapping[str, Placem
         runs.append(RunSchedule(run.name, found.option.pool, found.limit_w, ends, why))
     still = np.zeros(grid.n_slots)
     blocks = tuple(
-        BlockSchedule(block.name, week.solar_kw(block), resting_charge_kw(week, block), still) for block in week.blocks
+        BlockSchedule(
+            block.name,
+            week.solar_kw(block),
+            resting_charge_kw(week, block),
+            still,
+            heat_sold_kw_th=usual_sale_kw(week, block),
+        )
+        for block in week.blocks
     )
     missing = {}
     for run in week.runs:

@@ -10,6 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.cold_flows import ColdFlows
     from planner.schedule import BlockSchedule
     from power.battery import Battery
 
@@ -18,7 +19,7 @@ _NOISE_KW = 1e-6  # a solver's zero; also the last decimal that files carry
 
 @dataclass(frozen=True)
 class BlockFlows:
-    """Slot means of one block, shape (T,): IT + cooling + charge = import + solar + discharge.
+    """Slot means of one block, shape (T,): IT + cooling + heat pumps + charge = import + solar + discharge.
 
     Args:
         it_kw: IT power, kW.
@@ -28,6 +29,8 @@ class BlockFlows:
         charge_kw: Battery charging, AC kW.
         discharge_kw: Battery discharging, AC kW.
         battery_kwh: Stored energy at the slot's end, kWh.
+        heat_pump_kw: Power of the heat pumps, kW.
+        cold: Flows of tank and heat sold.
     """
 
     it_kw: npt.NDArray[np.float64]
@@ -37,6 +40,8 @@ class BlockFlows:
     charge_kw: npt.NDArray[np.float64]
     discharge_kw: npt.NDArray[np.float64]
     battery_kwh: npt.NDArray[np.float64]
+    heat_pump_kw: npt.NDArray[np.float64]
+    cold: ColdFlows
 
 
 def dispatch(
@@ -46,6 +51,9 @@ def dispatch(
     offer_kw: npt.NDArray[np.float64],
     battery: Battery | None,
     slot_h: float,
+    *,
+    cold: ColdFlows,
+    heat_pump_kw: npt.NDArray[np.float64],
 ) -> BlockFlows:
     """Return the flows that serve the exact load with the decisions for solar and battery.
 
@@ -59,9 +67,11 @@ def dispatch(
         offer_kw: Solar power on offer per slot, kW, shape (T,).
         battery: The block's battery, or None.
         slot_h: Length of a slot, h.
+        cold: Flows of tank and heat sold.
+        heat_pump_kw: Exact power of the heat pumps per slot, kW, shape (T,).
     """
-    it_kw, cooling_kw = np.round(it_kw, 6), np.round(cooling_kw, 6)
-    load_kw = it_kw + cooling_kw
+    it_kw, cooling_kw, heat_pump_kw = np.round(it_kw, 6), np.round(cooling_kw, 6), np.round(heat_pump_kw, 6)
+    load_kw = it_kw + cooling_kw + heat_pump_kw
     charge_kw, discharge_kw = _clean(decided.charge_kw), np.minimum(_clean(decided.discharge_kw), load_kw)
     battery_kwh = np.zeros_like(it_kw)
     if battery is not None:
@@ -76,6 +86,8 @@ def dispatch(
         charge_kw=charge_kw,
         discharge_kw=discharge_kw,
         battery_kwh=battery_kwh,
+        heat_pump_kw=heat_pump_kw,
+        cold=cold,
     )
 
 

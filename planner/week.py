@@ -116,6 +116,11 @@ class Block:
         """The block's name."""
         return self.power.name
 
+    @property
+    def has_tank(self) -> bool:
+        """Whether a tank stands beside its facility loop."""
+        return self.plant.loop is not None and self.plant.loop.store.volume_m3 > 0.0
+
 
 @dataclass(frozen=True)
 class Pool:

@@ -32,6 +32,8 @@ SERIES = (
     "discharge_kw",
     "battery_kwh",
 )
+OPTIONAL_SERIES = ("cold_kwh_th", "fill_kw_th", "draw_kw_th", "heat_sold_kw_th", "heat_pump_kw")
+"""Series of a tank and of heat sold: written only where a block has them."""
 
 
 def run_document(run: RunCalendar) -> dict[str, Any]:
@@ -100,6 +102,7 @@ def calendar_document(calendar: Calendar) -> dict[str, Any]:
                 "block": plan.block,
                 **{name: _series(getattr(plan, name)) for name in SERIES},
                 "supply_setpoint_c": _series(plan.supply_setpoint_c),
+                **{name: _series(getattr(plan, name)) for name in OPTIONAL_SERIES if getattr(plan, name)},
             }
             for plan in calendar.blocks
         ],
@@ -191,7 +194,9 @@ def _shortfall_from(node: Node) -> Shortfall:
 
 
 def _block_from(node: Node) -> BlockPlan:
-    series = {name: tuple(entry.as_number() for entry in node.list(name)) for name in SERIES}
+    there = dict(node.items())
+    names = [*SERIES, *(name for name in OPTIONAL_SERIES if name in there)]
+    series = {name: tuple(entry.as_number() for entry in node.list(name)) for name in names}
     return BlockPlan(
         block=node.text("block"),
         **series,

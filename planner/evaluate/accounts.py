@@ -101,4 +101,9 @@ def cost_terms(week: Week, signals: Signals, blocks: Sequence[BlockResult], trac
         wear=wear,
         carbon=site_kg / 1000.0 * week.prices.carbon_per_t,
         lateness=sum(lateness_cost(week, t) for t in traces),
+        heat=-sum(
+            float(result.heat_sold_kw_th.sum()) * slot_h * block.heat.price_per_kwh
+            for block, result in zip(week.blocks, blocks, strict=True)
+            if block.heat is not None
+        ),
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.evaluate.accounts import carbon_per_it_kwh, check_accounts, cost_terms, window_carbon_kg
+from planner.evaluate.cold import cold_change_kwh
 from planner.evaluate.header import check_header, check_names
 from planner.evaluate.promises import (
     check_deadlines,
@@ -138,6 +139,9 @@ def _totals(
         runs=tuple(results),
         blocks=blocks,
         violations=tuple(found),
+        heat_sold_kwh_th=energy_kwh("heat_sold_kw_th"),
+        heat_pump_kwh=energy_kwh("heat_pump_kw"),
+        cold_change_kwh_th=sum(cold_change_kwh(b, r) for b, r in zip(week.blocks, blocks, strict=True)),
     )
 
 

@@ -98,7 +98,7 @@ class BlockResult:
         block: Name of the block.
         it_kw: IT power.
         cooling_kw: Cooling power.
-        facility_kw: IT and cooling power.
+        facility_kw: Power of IT, cooling and heat pumps.
         import_kw: Grid import.
         solar_kw: Solar power used.
         curtailed_kw: Solar power on offer and not used.
@@ -108,6 +108,11 @@ class BlockResult:
         capacity_kw: Facility power and import allowed.
         w_max_kw: IT power that the cooling allows, with its worst unit out where the site asks for that.
         water_l: Water used in the slot, L.
+        fill_kw_th: Heat rejected to fill the tank with cold.
+        draw_kw_th: Heat of the racks that goes into the tank.
+        cold_kwh_th: Cold in the tank, kWh of heat.
+        heat_sold_kw_th: Heat sold.
+        heat_pump_kw: Power of the heat pumps.
     """
 
     block: str
@@ -123,6 +128,11 @@ class BlockResult:
     capacity_kw: npt.NDArray[np.float64]
     w_max_kw: npt.NDArray[np.float64]
     water_l: npt.NDArray[np.float64]
+    fill_kw_th: npt.NDArray[np.float64]
+    draw_kw_th: npt.NDArray[np.float64]
+    cold_kwh_th: npt.NDArray[np.float64]
+    heat_sold_kw_th: npt.NDArray[np.float64]
+    heat_pump_kw: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -136,6 +146,7 @@ class CostTerms:
         wear: Battery wear.
         carbon: Carbon at the plan's price; decides, but is paid to nobody.
         lateness: Work missing at deadlines at the plan's price; decides, but is paid to nobody.
+        heat: What is paid for heat sold, below zero.
     """
 
     energy: float
@@ -144,11 +155,12 @@ class CostTerms:
     wear: float
     carbon: float
     lateness: float
+    heat: float = 0.0
 
     @property
     def paid(self) -> float:
-        """Money really paid: energy, demand, water and wear."""
-        return self.energy + self.demand + self.water + self.wear
+        """Money really paid: energy, demand, water and wear, less what heat brings."""
+        return self.energy + self.demand + self.water + self.wear + self.heat
 
     @property
     def objective(self) -> float:
@@ -161,7 +173,7 @@ class Evaluation:
     """The verdict on a calendar.
 
     Args:
-        energy_kwh: Facility energy: IT and cooling, whatever it came from.
+        energy_kwh: Facility energy: IT, cooling and heat pumps, whatever it came from.
         import_kwh: Energy bought from the grid.
         it_energy_kwh: IT energy, idle GPUs included.
         solar_kwh: Solar energy used.
@@ -176,6 +188,9 @@ class Evaluation:
         runs: One result per run of the week.
         blocks: One result per block of the week.
         violations: Every promise broken.
+        heat_sold_kwh_th: Heat sold, kWh of heat.
+        heat_pump_kwh: Energy of the heat pumps.
+        cold_change_kwh_th: Cold in the tanks at the end less that at the start, kWh of heat.
     """
 
     energy_kwh: float
@@ -193,11 +208,24 @@ class Evaluation:
     runs: tuple[RunResult, ...]
     blocks: tuple[BlockResult, ...]
     violations: tuple[Violation, ...]
+    heat_sold_kwh_th: float = 0.0
+    heat_pump_kwh: float = 0.0
+    cold_change_kwh_th: float = 0.0
 
     @property
     def cost(self) -> float:
-        """Money really paid: energy, demand, water and wear."""
+        """Money really paid: energy, demand, water and wear, less what heat brings."""
         return self.terms.paid
+
+    @property
+    def erf(self) -> float:
+        """Energy reuse factor: heat sold over facility energy; 0 if there is none."""
+        return self.heat_sold_kwh_th / self.energy_kwh if self.energy_kwh > 0.0 else 0.0
+
+    @property
+    def ere(self) -> float:
+        """Energy reuse effectiveness: facility energy less heat sold, over IT energy; 1 if there is none."""
+        return (self.energy_kwh - self.heat_sold_kwh_th) / self.it_energy_kwh if self.it_energy_kwh > 0.0 else 1.0
 
     @property
     def pue(self) -> float:

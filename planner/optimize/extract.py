@@ -72,7 +72,11 @@ def _block(name: str, place: BlockPlaces, x: npt.NDArray[np.float64], power_kw: 
     solar, charge, discharge = (_kw(c, x, power_kw, n_slots) for c in (place.solar, place.charge, place.discharge))
     # where the sun gives more than is needed, cooling above its curve costs nothing in the program
     spare = np.maximum(x[place.cooling] - place.curve(x), 0.0) * power_kw
-    flows = (np.maximum(solar - spare, 0.0), charge, discharge)
+    flows = [np.maximum(solar - spare, 0.0), charge, discharge]
+    if place.cold is not None:
+        filled, drawn = (_kw(c, x, power_kw, n_slots) for c in (place.cold.filled, place.cold.drawn))
+        flows += [np.maximum(filled - drawn, 0.0), np.maximum(drawn - filled, 0.0)]
+        flows.append(_kw(place.cold.sold, x, power_kw, n_slots))
     for kw in flows:
         kw.setflags(write=False)
     return BlockSchedule(name, *flows)

@@ -144,7 +144,9 @@ class Greedy:
     def _free(self, gang: Gang, option: GangOption) -> npt.NDArray[np.bool_]:
         added, limits = self._added(gang, option), self._limits[option.pool.block]
         fits = self._gpus[option.pool.name] >= gang.run.gpus
-        fits &= self._it_kw[option.pool.block] + added <= limits.it_max_kw
+        # what a tank would add takes a tank that is drawn on: the first plans do without
+        sure_kw = limits.it_max_kw if limits.cold is None else limits.cold.sure_kw
+        fits &= self._it_kw[option.pool.block] + added <= sure_kw
         free = np.logical_and.reduceat(fits, gang.cells.edges[:-1])
         free &= np.isin(np.arange(gang.cells.count), list(option.on))
         return np.asarray(free)

@@ -16,6 +16,7 @@ from thermal.limit import it_limit_kw
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.optimize.cold_limits import ColdLimits
     from planner.optimize.curves import Curves
     from planner.week import Block, Week
     from thermal.envelope import CoolingEnvelope
@@ -34,7 +35,8 @@ class BlockLimits:
         capacity_kw: Largest facility power and import, kW, shape (T,).
         solar_kw: Solar power on offer, kW, shape (T,).
         envelope: The cooling's water and setpoint, and segments below its curves.
-        curves: Cooling power over IT power, from idle to the largest.
+        curves: Cooling power over IT power, from idle to the largest; with a tank or heat pumps, see `cold`.
+        cold: Its tank and heat pumps, or None without any.
     """
 
     block: Block
@@ -44,6 +46,7 @@ class BlockLimits:
     solar_kw: npt.NDArray[np.float64]
     envelope: CoolingEnvelope
     curves: Curves
+    cold: ColdLimits | None = None
 
     def added_kw(self, gpus: int, it_w_per_gpu: float, idle_w_per_gpu: float) -> npt.NDArray[np.float64]:
         """Return the IT power that a gang adds to the idle power, kW per slot, shape (T,)."""
@@ -58,7 +61,7 @@ def block_limits(week: Week, block: Block) -> BlockLimits:
     """
     dry_c, wet_c = week.signals.dry_bulb_c, week.signals.wet_bulb_c
     idle = week.idle_kw(block)
-    asked = (idle, _most_it_kw(week, block))
+    asked = (idle, most_it_kw(week, block))
     envelope = fit_envelope(block.plant, dry_c, wet_c, SEGMENTS, asked)
     powered = week.plant_powered(block)
     envelope = replace(
@@ -79,7 +82,7 @@ def block_limits(week: Week, block: Block) -> BlockLimits:
     return limits
 
 
-def _most_it_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
+def most_it_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
     """Return the IT power of all GPUs in service at their highest point, kW, shape (T,): no plan takes more."""
     most_kw = np.zeros(week.grid.n_slots)
     for pool in week.pools:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pulp
 
+from planner.optimize.cold_limits import with_cold
 from planner.optimize.gangs import Gang, add_gang
 from planner.optimize.limits import block_limits
 from planner.optimize.supply import BlockColumns, SiteColumns, add_block, add_packing, add_site
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from planner.week import Week
 
-TERMS = ("energy", "demand", "carbon", "water", "wear", "lateness")
+TERMS = ("energy", "demand", "carbon", "water", "wear", "lateness", "heat")
 TINY = 1e-9  # coefficients below it are noise to the solver
 
 
@@ -50,7 +51,7 @@ def build(week: Week) -> Program:
         Infeasible: A block cannot even carry its idle power.
         ConfigError: A run's on/off grid is no whole number of slots.
     """
-    limits = {b.name: block_limits(week, b) for b in week.blocks}
+    limits = {b.name: with_cold(week, block_limits(week, b)) for b in week.blocks}
     power_kw = _power_unit_kw(week)
     prob = pulp.LpProblem("week", pulp.LpMinimize)
     gangs = tuple(add_gang(prob, week, i, limits) for i in range(len(week.runs)))
@@ -85,6 +86,10 @@ def _terms(
             terms["energy"].append((block.grid[t], float(energy[t])))
             terms["carbon"].append((block.grid[t], float(carbon[t])))
             terms["water"].append((block.it[t], float(water[t])))
+            if block.cold is not None:
+                terms["water"] += [(v, c * float(water[t])) for v, c in block.cold.like_it(t)]
+        if block.cold is not None and block.cold.sold and block.limits.block.heat:
+            terms["heat"] += [(v, -block.limits.block.heat.price_per_kwh * slot_h) for v in block.cold.sold]
         if block.battery and block.limits.block.battery:
             wear = block.limits.block.battery.wear_cost_per_kwh * slot_h
             terms["wear"] += [(v, wear) for v in block.battery.discharge]

@@ -206,6 +206,8 @@ def _underestimate(
         s = (envelope.slope * near_kw[:, None] + envelope.intercept_kw).argmax(axis=1)
         slope, battery = envelope.slope[slots, s], limits.block.battery
         other_kw = limits.solar_kw + (battery.discharge_kw if battery else 0.0)
+        if limits.cold is not None:
+            other_kw = other_kw + limits.cold.relief_kw
         base_kw += (1.0 + slope) * limits.idle_kw + envelope.intercept_kw[slots, s] - other_kw
         slopes[limits.block.name] = slope
     return slopes, base_kw
