@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from thermal.description import CoolingPlant
 
-LIQUID, CASE, AIR = "liquid supply", "chip case", "room air"
+LIQUID, AIR = "liquid supply", "room air"  # with all units on, chip cases keep their limit while the liquid does
 NONE = ""
 JUST_BEYOND = 1e-6  # of rated IT power: from the largest safe load to one that is not
 CLOSE_K = 1e-9  # rounding of a temperature
@@ -29,7 +29,7 @@ class Derate:
     Args:
         first: Its first slot.
         after: The slot after its last.
-        cause: The limit reached first: "liquid supply", "chip case" or "room air"; of a plan's limit also those of
+        cause: The limit reached first: "liquid supply" or "room air"; of a plan's limit also those of
             `thermal.limit`.
         least_kw: Smallest IT power in it, kW.
         hottest_dry_bulb_c: Highest dry bulb in it, deg C.
@@ -86,8 +86,6 @@ def limit_reached(
     state = cooling(plant, beyond_kw, dry_bulb_c, wet_bulb_c, supply_c=held_c)
     cause = np.full(carried_kw.shape, AIR, dtype="U16")
     if plant.loop is not None:
-        plate_k = state.case_temp_c - state.supply_temp_c
-        cause[plant.loop.supply_limit_c + plate_k > plant.loop.cold_plate.case_limit_c + CLOSE_K] = CASE
         cause[state.supply_temp_c > plant.loop.supply_limit_c + CLOSE_K] = LIQUID
     cause[carried_kw >= plant.rated_it_kw * (1.0 - CLOSE_SHARE)] = NONE
     return cause

@@ -54,7 +54,7 @@ class CoolingHours:
         heat_taken_kw: Heat taken for reuse, kW.
         residual_kw: Heat out of the plant minus heat and power into it: what the model does not account for, kW.
         mode: "off", "free cooling", "pad" (wetted), "chiller" (of the loop) or "compressor" (of a room without loop).
-        cause: Limit that keeps IT power below rated: "liquid supply", "chip case", "room air"; "" where none does.
+        cause: Limit that keeps IT power below rated: "liquid supply" or "room air"; "" where none does.
         worst_unit: Kind of the unit whose loss leaves least: "rejection", "cdu", "chiller" or "room".
     """
 

@@ -6,10 +6,13 @@ loop, and from there through dry coolers or wet towers, helped by chillers where
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from thermal.components import pump
+import numpy as np
+
+from thermal.components import cold_plate, pump
 from thermal.components.cdu import Cdu
 from thermal.components.chiller import Chiller
 from thermal.components.cold_plate import ColdPlate
@@ -135,6 +138,12 @@ class LiquidLoop:
         m3_per_s = self.cold_plate.module_kw / (self.rack_volume_kj_per_m3_k * self.loop_rise_k)
         return m3_per_s * 60_000.0
 
+    @cached_property
+    def design_plate_k(self) -> float:
+        """Case of the chips minus liquid to the racks at rated IT power and design flow, K: the most there is."""
+        flow = np.array(self.module_flow_l_per_min)
+        return float(cold_plate.case_c(self.cold_plate, self.rack_coolant, np.array(0.0), np.array(1.0), flow))
+
     @property
     def full_fan_share(self) -> float:
         """Fan power at full speed over rated liquid heat, with the pad's resistance where there is a pad."""
@@ -158,6 +167,14 @@ def check_loop(loop: LiquidLoop) -> None:
         raise ValueError(
             f"supply_setpoint_c is {loop.supply_setpoint_c:g} C, above supply_limit_c of {loop.supply_limit_c:g} C; "
             "lower the setpoint or raise the limit"
+        )
+    hottest_c, case_limit_c = loop.supply_limit_c + loop.design_plate_k, loop.cold_plate.case_limit_c
+    if hottest_c > case_limit_c:
+        coolest = math.floor(10.0 * (case_limit_c - loop.design_plate_k)) / 10.0
+        raise ValueError(
+            f"supply_limit_c is {loop.supply_limit_c:g} C, and at rated IT power the cold plates add "
+            f"{loop.design_plate_k:.1f} K: chip cases of {hottest_c:.1f} C, above cold_plate_case_limit_c of "
+            f"{case_limit_c:g} C; lower supply_limit_c to {coolest:g} C, or loop_rise_k for more flow"
         )
     if loop.setpoint_rule == "chosen" and loop.chip_leakage_pct_per_k == 0.0:
         raise ValueError(

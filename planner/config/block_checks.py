@@ -115,7 +115,8 @@ def _check_cooling(placed: Placed[model.BlockTable]) -> None:
     try:
         plant = build.plant(table)
     except ValueError as error:
-        placed.fault(("cooling",), str(error), "leave the setting out for its default")
+        what, _, fix = str(error).rpartition("; ")  # a plant's own errors end with the mend
+        placed.fault(("cooling",), what or fix, fix if what else "leave the setting out for its default")
         return
     _check_reserve(placed, plant)
     check_heat(placed, plant)

@@ -49,7 +49,6 @@ def test_no_it_energy_gives_no_key_figure_but_the_reuse_of_what_there_is():
     ("plant", "cause"),
     [
         (HOT, "liquid supply"),
-        (dry_cooler(RATED_KW, cold_plate_case_limit_c=62.0), "chip case"),
         (room_air(RATED_KW, dx_capacity_share=0.8), "room air"),
         (dry_cooler(RATED_KW, dx_capacity_share=0.5, economiser=False, cooler_approach_k=4.0), "room air"),
     ],
