@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,9 +13,13 @@ from planner.timegrid import zone
 from planner.week import stands_powered
 from power.blocks import capacity_kw
 from power.carbon import carbon_kg
+from thermal.alarms import worst_first
+from thermal.calibrate.telemetry import TIME_UNIT
+from thermal.measured import measured, measured_alarms
 from thermal.report import cooling_report
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
     from zoneinfo import ZoneInfo
 
@@ -24,6 +29,8 @@ if TYPE_CHECKING:
     from planner.outlook import Gathered
     from planner.timegrid import TimeGrid
     from planner.week import Provenance, Signals
+    from thermal.calibrate import Telemetry
+    from thermal.measured import Measured
     from thermal.plant import CoolingPlant
     from thermal.report import CoolingReport
     from thermal.reserve import Reserve
@@ -43,6 +50,7 @@ class BlockOutlook:
         load: "calendar" (IT power of the calendar in force) or "rated" (of the plant in every slot).
         reserve: What the site holds back of the plant.
         report: Its facts.
+        measured: What its own sensors told, or None.
     """
 
     name: str
@@ -50,6 +58,7 @@ class BlockOutlook:
     load: str
     reserve: Reserve
     report: CoolingReport
+    measured: Measured | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,13 @@ class ThermalOutlook:
 
 
 def thermal_outlook(
-    site: Site, grid: TimeGrid, gathered: Gathered, *, issued_at: datetime, calendar: Calendar | None
+    site: Site,
+    grid: TimeGrid,
+    gathered: Gathered,
+    *,
+    issued_at: datetime,
+    calendar: Calendar | None,
+    telemetry: Mapping[str, Telemetry] = MappingProxyType({}),
 ) -> ThermalOutlook:
     """Return the facts of every block.
 
@@ -96,12 +111,16 @@ def thermal_outlook(
         issued_at: When the outlook counts as made: the slot that is "now", the first one if it lies outside the week.
         calendar: The calendar in force; where None, or where it covers other slots or lacks a block, the plant's rated
             IT power is asked about instead, and a label says so.
+        telemetry: Block -> readings of its meters and sensors.
     """
     used = calendar if calendar is not None and _covers(calendar, grid) else None
     plans = {} if used is None else {plan.block: plan for plan in used.blocks}
     present = int(np.floor(grid.position(issued_at)))
     now = present if 0 <= present < grid.n_slots else 0
-    blocks = tuple(_block(block, grid, gathered.signals, plans.get(block.power.name), now) for block in site.blocks)
+    modelled = [_block(block, grid, gathered.signals, plans.get(block.power.name), now) for block in site.blocks]
+    blocks = tuple(
+        _with_measured(block, grid, telemetry[block.name]) if block.name in telemetry else block for block in modelled
+    )
     return ThermalOutlook(
         site=site.name,
         timezone=site.place.timezone,
@@ -147,6 +166,15 @@ def _block(block: SiteBlock, grid: TimeGrid, signals: Signals, plan: BlockPlan |
             capacity_kw=room_kw,
         ),
     )
+
+
+def _with_measured(block: BlockOutlook, grid: TimeGrid, readings: Telemetry) -> BlockOutlook:
+    hours = block.report.hours
+    planned_kw = {"it_kw": hours.it_kw, "cooling_kw": hours.cooling_kw} if block.load == CALENDAR else {}
+    starts = np.array([start.replace(tzinfo=None) for start in grid.starts], dtype=TIME_UNIT)
+    found = measured(block.plant, readings, starts, grid.slot_h, planned_kw)
+    alarms = worst_first((*block.report.alarms, *measured_alarms(found)))
+    return replace(block, report=replace(block.report, alarms=alarms), measured=found)
 
 
 def _load_labels(calendar: Calendar | None, used: Calendar | None, blocks: tuple[BlockOutlook, ...]) -> list[str]:

@@ -29,7 +29,7 @@ class PlanLimit:
 
     Args:
         it_kw: IT power, kW.
-        cause: What binds: a limit of the plant with all units ("liquid supply", "chip case", "room air"), "one ... out"
+        cause: What binds: a limit of the plant with all units ("liquid supply" or "room air"), "one ... out"
             with the unit, "ride-through", "power of the block" or "not powered"; "" where rated IT power is allowed.
     """
 

@@ -12,8 +12,8 @@ from planner.export.view import Card
 from planner.timegrid import week_name
 from thermal.alarms import Level, unit_name
 from thermal.catalogue import describe
-from thermal.derating import AIR, CASE, LIQUID
-from thermal.quantity import ASSUMED
+from thermal.derating import AIR, LIQUID
+from thermal.quantity import ASSUMED, MEASURED
 from thermal.transient import Event
 
 if TYPE_CHECKING:
@@ -181,13 +181,14 @@ def block_title(block: BlockOutlook) -> str:
 
 
 def alarm_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
-    """Return what asks for an action: level, sign, name, sentence, action, owner, since when, hours."""
+    """Return what asks for an action: level, sign, name, sentence, how known, action, owner, since when, hours."""
     return tuple(
         (
             str(alarm.level),
             SIGNS[alarm.level],
             alarm.name,
             alarm.told,
+            alarm.tag,
             alarm.action,
             alarm.owner,
             _when(outlook, alarm),
@@ -199,12 +200,16 @@ def alarm_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tuple[str,
 
 
 def green_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
-    """Return the checks that are green: name, sentence, time."""
+    """Return the checks that are green: name, sentence, time, how it is known."""
     green = [alarm for alarm in block.report.alarms if alarm.level is Level.GREEN]
-    return tuple((f"{SIGNS[Level.GREEN]} {alarm.name}", alarm.told, _when(outlook, alarm)) for alarm in green)
+    return tuple(
+        (f"{SIGNS[Level.GREEN]} {alarm.name}", alarm.told, _when(outlook, alarm), alarm.tag) for alarm in green
+    )
 
 
 def _when(outlook: ThermalOutlook, alarm: Alarm) -> str:
+    if alarm.tag == MEASURED:
+        return "until now"
     return "all week" if alarm.slot is None else moment(outlook, alarm.slot)
 
 
@@ -265,7 +270,7 @@ def _spell_rows(outlook: ThermalOutlook, spells: Iterable[Derate]) -> tuple[tupl
 
 
 def _cause(cause: str) -> str:
-    return f"{cause} at its limit" if cause in {LIQUID, CASE, AIR} else cause
+    return f"{cause} at its limit" if cause in {LIQUID, AIR} else cause
 
 
 def temperature_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tuple[str, ...], ...]:

@@ -79,7 +79,7 @@ def test_every_number_says_how_it_is_known(document):
     tags = {"measured", "modelled", "assumed"}
     for name in ("totals", "figures", "mode_hours"):
         assert {entry["tag"] for entry in block[name].values()} <= tags
-    for name in ("temperatures", "seconds_to_limit", "kpis"):
+    for name in ("temperatures", "seconds_to_limit", "kpis", "alarms"):
         assert {entry["tag"] for entry in block[name]} <= tags
     assert {entry["grade"] for entry in block["plant_values"]} <= {"measured", "datasheet", "assumed"}
 
@@ -97,6 +97,27 @@ def test_the_limit_of_the_plan_is_told_with_its_cause(page):
     (shown,) = (trace for trace in figure["data"] if trace.get("name") == "A plan may take")
     assert shown["y"][:-1] == pytest.approx([kw / 1000.0 for kw in block["slots"]["limit_kw"]], abs=1e-3)
     assert f"a plan may take {wording.power(min(block['slots']['limit_kw']))} at the least" in held.words
+
+
+def test_what_was_measured_is_told_with_its_tag(page):
+    found = outlook(readings=True)
+    (block,) = thermal_document(found)["blocks"]
+    told = block["measured"]
+    assert {entry["tag"] for entry in told["trends"].values()} == {"measured"}
+    for name in ("energy_balance", "model_against_meters"):
+        assert {row["tag"] for row in told[name]} == {"measured"}
+    assert told["plan_against_meters"] == []  # there is no calendar
+    change = told["trends"]["cdu_approach_k"]["change_in_30_days"]
+    assert change == pytest.approx(1.5, abs=0.05)
+    shown = Page(thermal_html(found))
+    for text in ("Measured in hall-a", "Trends of the loops", "Energy balance of the loops", "The model against"):
+        assert text in shown.words
+        assert text not in page.words
+    assert f"+{change:.2f} \u00b1 " in shown.words
+    assert "Fouling of the CDUs" in shown.words
+    unmeasured = {row["what"] for row in thermal_document(found)["not_measured"]}
+    assert "Plan against what happened" in unmeasured
+    assert not any("fouling" in what for what in unmeasured)
 
 
 def test_only_signals_that_the_report_stands_on_are_traced_on_the_page(page):
