@@ -191,7 +191,8 @@ def cooling(
         }
     state["cooling_kw"] = state["fan_kw"] + state["pump_kw"] + state["compressor_kw"]
     held_shape = () if supply_c is None else np.shape(supply_c)
-    shape = np.broadcast_shapes(it.shape, dry.shape, wet.shape, taken_kw.shape, held_shape)
+    flows = (taken_kw.shape, sold_kw.shape, into_tank_kw.shape)
+    shape = np.broadcast_shapes(it.shape, dry.shape, wet.shape, *flows, held_shape)
     lifted = np.broadcast_shapes(shape, (1,))
     return CoolingState(**{name: np.broadcast_to(v, lifted).reshape(shape) for name, v in state.items()})
 

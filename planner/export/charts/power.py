@@ -72,6 +72,8 @@ def power_figure(
     ]
     if has_battery:
         data.insert(3, area(plan.charge_kw, "Battery charging", PURPLE, "goes", "y"))
+    if plan.heat_pump_kw:
+        data.insert(3, area(plan.heat_pump_kw, "Heat pumps", VERMILLION, "goes", "y"))
     if block.solar is not None:
         data.append(area(plan.solar_kw, "Solar", YELLOW, "comes", "y2"))
     if has_battery:
