@@ -128,13 +128,13 @@ def joint(
             "plant could be compared with"
         )
     known = tuple(parameter(plant, name) for name in settings)
-    errors: dict[str, float] = {}
+    errors: tuple[SensorError, ...] = ()
     # the weights are those of the plant that is begun with: once the site's own, once one that is fitted
     for readings in (_some(telemetry), telemetry):
         problem = Problem(plant, readings, known, signals, running, begun, errors)
         point = _solve(problem)
-        begun, errors = problem.plant_at(point), problem.sensor_errors(point)
-    return Fit(begun, _estimates(problem, point), problem.told_errors(point))
+        begun, errors = problem.plant_at(point), problem.told_errors(point)
+    return Fit(begun, _estimates(problem, point), errors)
 
 
 def _usable(plant: CoolingPlant, telemetry: Telemetry, wanted: frozenset[str], running: Running) -> tuple[str, ...]:

@@ -11,8 +11,7 @@ must not outweigh a week. Nor must many pull the edge to one side: the model's m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -62,7 +61,7 @@ class Problem:
         signals: The signals that are looked at.
         running: Units that run.
         begun: The plant from which the fit starts.
-        begun_errors: What is taken for the instruments' own errors there, as `sensor_errors` returns them.
+        begun_errors: What is taken for the instruments' own errors there.
     """
 
     plant: CoolingPlant
@@ -71,7 +70,7 @@ class Problem:
     signals: tuple[str, ...]
     running: Running
     begun: CoolingPlant
-    begun_errors: Mapping[str, float] = field(default_factory=dict)
+    begun_errors: tuple[SensorError, ...] = ()
 
     @cached_property
     def input_errors(self) -> tuple[str, ...]:
@@ -98,7 +97,8 @@ class Problem:
         large where a fan or a chiller is about to start.
         """
         alone = {name: (name,) for name in self.signals}
-        return expected(self.begun, self.telemetry, alone, self.running, self.begun_errors)
+        errors = {e.signal: e.value for e in self.begun_errors}
+        return expected(self.begun, self.telemetry, alone, self.running, errors)
 
     @cached_property
     def spread(self) -> dict[str, npt.NDArray[np.float64]]:
@@ -134,7 +134,8 @@ class Problem:
     @property
     def start(self) -> npt.NDArray[np.float64]:
         """The point from which the fit starts."""
-        errors = [self.begun_errors.get(n, 0.0) / self._of_class(n) for n in (*self.input_errors, *self.output_errors)]
+        begun = {e.signal: e.value for e in self.begun_errors}
+        errors = [begun.get(n, 0.0) / self._of_class(n) for n in (*self.input_errors, *self.output_errors)]
         return np.concatenate([self.point_of(self.begun)[: len(self.known)], errors])
 
     def point_of(self, plant: CoolingPlant) -> npt.NDArray[np.float64]:
