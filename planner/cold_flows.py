@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thermal.plant import cooling, setpoint_c, w_max_kw, w_max_n1_kw
-from thermal.reuse import lift
+from thermal.reuse import HeatFlows, lift
 from thermal.rows import heat_row, store_row
 from thermal.units_out import ALL
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from planner.week import Block, Week
     from thermal.plant import CoolingState
     from thermal.rows import StoreRow
+    from trainer_hooks.contract import BlockPlan
 
     Floats = npt.NDArray[np.float64]
 
@@ -79,6 +80,15 @@ def cold_flows(week: Week, block: Block, decided: BlockSchedule, least_kw: Float
         sold = _sold(week, block, np.minimum(wanted, block.heat.demand_kw), given_kw - draw, (least_kw, most_kw))
         sold = _within_capacity(week, block, sold, fill - draw, most_kw)
     return ColdFlows(fill, draw, cold_kwh, sold)
+
+
+def planned_flows(plan: BlockPlan) -> HeatFlows:
+    """Return what a calendar says of a block's tank and of heat sold, kW of heat per slot; a silent one says none."""
+    fill, draw, sold = (
+        np.array(kw) if kw else np.zeros(len(plan.it_kw))
+        for kw in (plan.fill_kw_th, plan.draw_kw_th, plan.heat_sold_kw_th)
+    )
+    return HeatFlows(fill - draw, sold)
 
 
 def state_at(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.cold_flows import planned_flows
 from planner.timegrid import zone
 from planner.week import stands_powered
 from power.blocks import capacity_kw
@@ -17,6 +18,7 @@ from thermal.alarms import worst_first
 from thermal.calibrate.telemetry import TIME_UNIT
 from thermal.measured import measured, measured_alarms
 from thermal.report import cooling_report
+from thermal.reuse import NO_FLOWS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -142,10 +144,11 @@ def _covers(calendar: Calendar, grid: TimeGrid) -> bool:
 def _block(block: SiteBlock, grid: TimeGrid, signals: Signals, plan: BlockPlan | None, now: int) -> BlockOutlook:
     plant = block.plant
     it_kw: npt.NDArray[np.float64] = np.full(grid.n_slots, plant.rated_it_kw)
-    emitted_kg = None
+    emitted_kg, flows = None, NO_FLOWS
     room_kw = capacity_kw(block.power, grid.starts, grid.slot)
     if plan is not None:
         it_kw = np.array(plan.it_kw)
+        flows = planned_flows(plan)
         emitted_kg = carbon_kg(signals.ci_gco2_per_kwh, np.array(plan.import_kw), grid.slot_h)
     return BlockOutlook(
         name=block.power.name,
@@ -164,6 +167,7 @@ def _block(block: SiteBlock, grid: TimeGrid, signals: Signals, plan: BlockPlan |
             ci_gco2_per_kwh=signals.ci_gco2_per_kwh,
             reserve=block.reserve,
             capacity_kw=room_kw,
+            flows=flows,
         ),
     )
 

@@ -57,10 +57,17 @@ class OneOut:
     unit: npt.NDArray[np.str_]
 
 
-def one_out(plant: CoolingPlant, dry_bulb_c: npt.NDArray[np.float64], wet_bulb_c: npt.NDArray[np.float64]) -> OneOut:
-    """Return what is carried with one unit out, for dry and wet bulb in deg C of shape (T,)."""
+def one_out(
+    plant: CoolingPlant,
+    dry_bulb_c: npt.NDArray[np.float64],
+    wet_bulb_c: npt.NDArray[np.float64],
+    tank_kw: npt.ArrayLike = 0.0,
+) -> OneOut:
+    """Return what is carried with one unit out; arguments as in `limit_reached`."""
     kinds = outages(plant)
-    carried = np.stack([w_max_kw(plant, dry_bulb_c, wet_bulb_c, running=running) for running in kinds.values()])
+    carried = np.stack(
+        [w_max_kw(plant, dry_bulb_c, wet_bulb_c, tank_kw=tank_kw, running=running) for running in kinds.values()]
+    )
     return OneOut(carried.min(axis=0), np.array(list(kinds))[carried.argmin(axis=0)])
 
 
@@ -69,6 +76,7 @@ def limit_reached(
     carried_kw: npt.NDArray[np.float64],
     dry_bulb_c: npt.NDArray[np.float64],
     wet_bulb_c: npt.NDArray[np.float64],
+    tank_kw: npt.ArrayLike = 0.0,
 ) -> npt.NDArray[np.str_]:
     """Return which limit keeps each slot's IT power down, and "" where the plant carries its rated power.
 
@@ -77,13 +85,14 @@ def limit_reached(
         carried_kw: Largest safe IT power, kW, shape (T,).
         dry_bulb_c: Outdoor dry bulb, deg C, shape (T,).
         wet_bulb_c: Outdoor wet bulb, deg C, shape (T,).
+        tank_kw: Heat rejected to fill the tank with cold, below 0 heat of the racks that goes into it, kW, shape (T,).
 
     Returns:
         Names of limits, shape (T,).
     """
     beyond_kw = carried_kw + JUST_BEYOND * plant.rated_it_kw
     held_c = None if plant.loop is None else plant.loop.supply_limit_c
-    state = cooling(plant, beyond_kw, dry_bulb_c, wet_bulb_c, supply_c=held_c)
+    state = cooling(plant, beyond_kw, dry_bulb_c, wet_bulb_c, supply_c=held_c, tank_kw=tank_kw)
     cause = np.full(carried_kw.shape, AIR, dtype="U16")
     if plant.loop is not None:
         cause[state.supply_temp_c > plant.loop.supply_limit_c + CLOSE_K] = LIQUID

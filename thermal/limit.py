@@ -10,6 +10,7 @@ import numpy as np
 from thermal.alarms import unit_name
 from thermal.plant import cooling, setpoint_c
 from thermal.reserve import carried_it_kw
+from thermal.reuse import NO_FLOWS, HeatFlows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,6 +44,7 @@ def it_limit_kw(
     powered: npt.NDArray[np.bool_],
     dry_bulb_c: npt.NDArray[np.float64],
     wet_bulb_c: npt.NDArray[np.float64],
+    tank_kw: npt.ArrayLike = 0.0,
 ) -> npt.NDArray[np.float64]:
     """Return the IT power that a plant allows a plan, with the site's reserve in hand; none where it is not powered.
 
@@ -52,6 +54,7 @@ def it_limit_kw(
         powered: Whether the plant stands under power, shape (T,).
         dry_bulb_c: Outdoor dry bulb, deg C, shape (T,).
         wet_bulb_c: Outdoor wet bulb, deg C, shape (T,).
+        tank_kw: Heat rejected to fill the tank with cold, below 0 heat of the racks that goes into it, kW, shape (T,).
 
     Returns:
         kW, shape (T,).
@@ -59,7 +62,7 @@ def it_limit_kw(
     Raises:
         ValueError: A restart time is given for a plant without a liquid loop.
     """
-    return np.where(powered, carried_it_kw(plant, reserve, dry_bulb_c, wet_bulb_c), 0.0)
+    return np.where(powered, carried_it_kw(plant, reserve, dry_bulb_c, wet_bulb_c, tank_kw=tank_kw), 0.0)
 
 
 def within_power_kw(
@@ -68,8 +71,9 @@ def within_power_kw(
     capacity_kw: npt.NDArray[np.float64],
     dry_bulb_c: npt.NDArray[np.float64],
     wet_bulb_c: npt.NDArray[np.float64],
+    flows: HeatFlows = NO_FLOWS,
 ) -> npt.NDArray[np.float64]:
-    """Return the IT power that a capacity carries together with the power of its cooling.
+    """Return the IT power that a capacity carries together with the power of its cooling and its heat pumps.
 
     Args:
         plant: The plant; its power rises with IT power.
@@ -77,6 +81,7 @@ def within_power_kw(
         capacity_kw: Power of IT and cooling at most, kW, shape (T,).
         dry_bulb_c: Outdoor dry bulb, deg C, shape (T,).
         wet_bulb_c: Outdoor wet bulb, deg C, shape (T,).
+        flows: Heat of tank and heat pumps.
 
     Returns:
         kW, shape (T,), from 0 to `most_kw`.
@@ -84,8 +89,16 @@ def within_power_kw(
     held_c = None if plant.loop is None else setpoint_c(plant, dry_bulb_c, wet_bulb_c)
 
     def fits(it_kw: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        taken_kw = it_kw + cooling(plant, it_kw, dry_bulb_c, wet_bulb_c, supply_c=held_c).cooling_kw
-        return np.asarray(taken_kw <= capacity_kw)
+        state = cooling(
+            plant,
+            it_kw,
+            dry_bulb_c,
+            wet_bulb_c,
+            supply_c=held_c,
+            tank_kw=flows.tank_kw,
+            heat_sold_kw=flows.sold_kw,
+        )
+        return np.asarray(it_kw + state.cooling_kw + state.heat_pump_kw <= capacity_kw)
 
     whole = fits(most_kw)
     low, high = np.zeros_like(most_kw), most_kw.copy()
@@ -118,7 +131,7 @@ def plan_limit(
     Raises:
         ValueError: A restart time is given for a plant without a liquid loop.
     """
-    limit_kw = it_limit_kw(plant, reserve, hours.powered, dry_bulb_c, wet_bulb_c)
+    limit_kw = it_limit_kw(plant, reserve, hours.powered, dry_bulb_c, wet_bulb_c, hours.tank_kw)
     rounding_kw = ROUNDING_SHARE * plant.rated_it_kw
     cause = hours.cause.astype("U32")
     left_kw = hours.w_max_kw
@@ -129,7 +142,8 @@ def plan_limit(
         left_kw = hours.w_max_n1_kw
     cause = np.where(limit_kw < left_kw - rounding_kw, RIDE_THROUGH, cause)
     if capacity_kw is not None:
-        within_kw = within_power_kw(plant, limit_kw, capacity_kw, dry_bulb_c, wet_bulb_c)
+        flows = HeatFlows(hours.tank_kw, hours.heat_sold_kw)
+        within_kw = within_power_kw(plant, limit_kw, capacity_kw, dry_bulb_c, wet_bulb_c, flows)
         cause = np.where(within_kw < limit_kw - rounding_kw, POWER, cause)
         limit_kw = within_kw
     return PlanLimit(limit_kw, np.where(hours.powered, cause, UNPOWERED))

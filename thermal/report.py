@@ -16,8 +16,11 @@ from thermal.margins import Margin, margins
 from thermal.quantity import ASSUMED, Quantity
 from thermal.reach import Reach, reaches
 from thermal.reserve import NOTHING, Reserve
+from thermal.reuse import NO_FLOWS, HeatFlows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from thermal.description import CoolingPlant
@@ -59,7 +62,7 @@ class CoolingReport:
         margins: Temperatures against their limits.
         reaches: Seconds to a limit per failure.
         mode_hours: Hours in each mode of cooling, h.
-        kpis: PUE, WUE, ERF, CUE.
+        kpis: PUE, WUE, ERF, CUE; and ERE where heat is given to others.
         alarms: What to look at and what is well, worst first.
     """
 
@@ -91,6 +94,7 @@ def cooling_report(
     ci_gco2_per_kwh: npt.NDArray[np.float64],
     reserve: Reserve = NOTHING,
     capacity_kw: npt.NDArray[np.float64] | None = None,
+    flows: HeatFlows = NO_FLOWS,
 ) -> CoolingReport:
     """Return the facts of one block.
 
@@ -107,8 +111,9 @@ def cooling_report(
         ci_gco2_per_kwh: Carbon intensity of the grid, gCO2e/kWh, shape (T,).
         reserve: What the site holds back of the plant.
         capacity_kw: Power that the block has for IT and cooling, kW, shape (T,); None: not looked at.
+        flows: Heat of tank and heat pumps.
     """
-    hours = cooling_hours(plant, it_kw, dry_bulb_c, wet_bulb_c, powered)
+    hours = cooling_hours(plant, it_kw, dry_bulb_c, wet_bulb_c, powered, flows)
     spare_kw = np.where(hours.powered, hours.w_max_n1_kw - hours.it_kw, np.inf)
     tightest = int(np.lexsort((-dry_bulb_c, spare_kw))[0])
     limit = plan_limit(plant, reserve, hours, capacity_kw, dry_bulb_c, wet_bulb_c)
@@ -116,11 +121,11 @@ def cooling_report(
     found_margins = margins(plant, hours)
     it_kwh, cooling_kwh = (float(kw.sum()) * slot_h for kw in (hours.it_kw, hours.cooling_kw))
     water_l = float(hours.water_l_per_h.sum()) * slot_h
-    reused_kwh = float(hours.heat_taken_kw.sum()) * slot_h
+    reused_kwh, heat_pump_kwh = (float(kw.sum()) * slot_h for kw in (hours.heat_sold_kw, hours.heat_pump_kw))
     boundary = "Location-based emissions of the block's grid import over its IT energy; own solar counts as nothing."
     if carbon_kg is None:
         boundary = "Location-based emissions over IT energy, with all of the facility's energy from the grid."
-        carbon_kg = ci_gco2_per_kwh * (hours.it_kw + hours.cooling_kw) * slot_h / 1000.0
+        carbon_kg = ci_gco2_per_kwh * (hours.it_kw + hours.cooling_kw + hours.heat_pump_kw) * slot_h / 1000.0
     return CoolingReport(
         hours=hours,
         now=now,
@@ -136,7 +141,7 @@ def cooling_report(
             mode: Quantity(float((hours.mode == mode).sum()) * slot_h, "h")
             for mode in (FREE, PAD, CHILLER, COMPRESSOR, OFF)
         },
-        kpis=kpis(it_kwh, cooling_kwh, water_l, reused_kwh, float(carbon_kg.sum()), boundary),
+        kpis=kpis(it_kwh, cooling_kwh, water_l, reused_kwh, float(carbon_kg.sum()), boundary, heat_pump_kwh),
         alarms=alarms(plant, hours, found_margins, found_reaches, dry_bulb_c, slot_h, reserve.restart_s),
     )
 
@@ -182,8 +187,20 @@ def _totals(
         "water_l": Quantity(water_l, "L"),
         "water_peak_l_per_h": Quantity(float(hours.water_l_per_h.max()), "L/h"),
         "heat_reused_kwh": Quantity(reused_kwh, "kWh"),
+        **({"heat_pump_kwh": kwh(hours.heat_pump_kw)} if reused_kwh else {}),
+        **_tank_totals(hours, kwh),
         "energy_balance_residual_kw": Quantity(residual_kw, "kW"),
         "energy_balance_residual_share": Quantity(residual_kw / plant.rated_it_kw, ""),
+    }
+
+
+def _tank_totals(hours: CoolingHours, kwh: Callable[[npt.NDArray[np.float64]], Quantity]) -> dict[str, Quantity]:
+    """Return the heat into and out of the tank, where one is in use."""
+    if not hours.tank_kw.any():
+        return {}
+    return {
+        "tank_filled_kwh": kwh(np.maximum(hours.tank_kw, 0.0)),
+        "tank_drawn_kwh": kwh(np.maximum(-hours.tank_kw, 0.0)),
     }
 
 
@@ -199,6 +216,8 @@ def _spans(plant: CoolingPlant, hours: CoolingHours, limit: PlanLimit, now: int,
         span("w_max_kw", hours.w_max_kw, "kW"),
         span("w_max_n1_kw", hours.w_max_n1_kw, "kW"),
         span("limit_kw", limit.it_kw, "kW"),
+        *([span("heat_sold_kw", hours.heat_sold_kw, "kW")] if hours.heat_sold_kw.any() else []),
+        *([span("tank_kw", hours.tank_kw, "kW")] if hours.tank_kw.any() else []),
     )
     if plant.loop is None:
         return (

@@ -16,6 +16,21 @@ if TYPE_CHECKING:
     from thermal.units_out import Running
 
 
+class HeatFlows(NamedTuple):
+    """Heat that leaves or enters a facility loop beside racks and rejection, kW, shape (T,) or one number for all.
+
+    Args:
+        tank_kw: Heat rejected to fill the tank with cold, below 0 heat of the racks that goes into it.
+        sold_kw: Heat that the heat pumps give.
+    """
+
+    tank_kw: npt.NDArray[np.float64]
+    sold_kw: npt.NDArray[np.float64]
+
+
+NO_FLOWS = HeatFlows(np.zeros(()), np.zeros(()))
+
+
 class Lift(NamedTuple):
     """The heat pumps' side, kW, arrays of one shape: heat sold = taken_kw + power_kw.
 

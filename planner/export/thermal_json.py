@@ -30,6 +30,8 @@ SERIES = (
     "facility_return_temp_c", "sink_temp_c", "flow_l_per_min", "head_kpa", "cdu_load_share", "fan_speed",
     "water_l_per_h", "heat_taken_kw",
 )  # fmt: skip
+REUSE_SERIES = ("heat_sold_kw", "heat_pump_kw", "tank_kw")
+"""Written only where a block sells heat or uses its tank."""
 FOULING = "Trend of approach and temperature rise (fouling)"
 PLAN = "Plan against what happened"
 
@@ -142,6 +144,7 @@ def _block(outlook: ThermalOutlook, block: BlockOutlook) -> dict[str, Any]:
         "measured": None if block.measured is None else _measured(block.measured),
         "points": [asdict(point) for point in points(block.plant)],
         "slots": {name: _series(getattr(report.hours, name)) for name in SERIES}
+        | {name: _series(getattr(report.hours, name)) for name in REUSE_SERIES if getattr(report.hours, name).any()}
         | {name: getattr(report.hours, name).tolist() for name in ("mode", "cause", "worst_unit")}
         | {"limit_kw": _series(report.limit.it_kw), "limit_cause": report.limit.cause.tolist()},
         "plant_values": [asdict(described) for described in describe(block.plant)],

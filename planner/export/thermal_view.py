@@ -69,6 +69,8 @@ FIGURES = {
     "cdu_load_one_out_share": "CDU load with one out",
     "fan_speed": "Fan speed",
     "air_supply_c": "Air to the racks",
+    "heat_sold_kw": "Heat sold",
+    "tank_kw": "Heat rejected for the tank; below zero it takes up heat",
 }
 """How each figure of the loops is told."""
 
@@ -353,16 +355,19 @@ def use_rows(block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
         ("water_l", "Make-up water"),
         ("water_peak_l_per_h", "Make-up water, highest"),
         ("heat_reused_kwh", "Heat given to others"),
+        ("heat_pump_kwh", "Energy of heat pumps"),
+        ("tank_filled_kwh", "Heat rejected to fill the tank"),
+        ("tank_drawn_kwh", "Heat that went into the tank"),
     )
     residual_kw = totals["energy_balance_residual_kw"].value or 0.0
     return (
-        *((told, told_quantity(totals[name]), totals[name].tag) for name, told in names),
+        *((told, told_quantity(totals[name]), totals[name].tag) for name, told in names if name in totals),
         ("Energy balance of the model, largest residual", f"{residual_kw:.1g} kW", "modelled"),
     )
 
 
 def kpi_rows(block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
-    """Return PUE, WUE, ERF and CUE: name, value, standard, how it is known, boundary."""
+    """Return the key figures: name, value, standard, how it is known, boundary."""
     return tuple(
         (
             f"{kpi.name}, {kpi.title[0].lower()}{kpi.title[1:]}",

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 from planner.baseline import asap
-from planner.cold_flows import usual_sale_kw
+from planner.cold_flows import planned_flows, usual_sale_kw
 from planner.evaluate import evaluate
 from planner.heat import HeatBuyer, HeatSale
 from planner.optimize import PlanOptions, plan
@@ -337,3 +337,13 @@ def test_pools_of_other_blocks_are_not_touched():
     header, runs = published(week, schedule)
     assert header.blocks[1].cold_kwh_th == ()
     assert judge(week, header, runs).violations == ()
+
+
+def test_a_calendar_tells_the_thermal_report_its_flows():
+    week = busy_week(3, plant=dry_cooler(RATED_KW, **STORE, **PUMPS), heat=HeatSale(0.1, np.full(3, 90.0)))
+    header, _ = published(week, decided(week, fill_kw_th=[40.0, 0, 0], draw_kw_th=[0, 30.0, 0], heat_sold_kw_th=80.0))
+    flows = planned_flows(header.blocks[0])
+    assert flows.tank_kw.tolist() == [40.0, -30.0, 0.0]
+    assert flows.sold_kw.tolist() == [80.0] * 3
+    silent = planned_flows(replace(header.blocks[0], fill_kw_th=(), draw_kw_th=(), heat_sold_kw_th=()))
+    assert silent.tank_kw.tolist() == silent.sold_kw.tolist() == [0.0] * 3

@@ -37,7 +37,7 @@ def alarm(found, name):
 
 def test_kpis_by_hand():
     found = {k.name: k.value for k in kpis(1_000.0, 100.0, 550.0, 220.0, 440.0, "made up")}
-    assert found == {"PUE": 1.1, "WUE": 0.55, "ERF": 0.2, "CUE": 0.44}
+    assert found == {"PUE": 1.1, "WUE": 0.55, "ERF": 0.2, "CUE": 0.44, "ERE": 0.88}
 
 
 def test_no_it_energy_gives_no_key_figure_but_the_reuse_of_what_there_is():
