@@ -1,8 +1,8 @@
 """How a tank's flow and heat taken for reuse move a plant along its cooling curve, as constants of linear rows.
 
 A plant whose tank is filled with f kW of cold, or spared d kW by it, and that is spared h kW by heat pumps is taken to
-reject heat like one of IT power x = it + fill_it f - draw_it d - taken_it h without them (`thermal.split`), with
-fill_kw f + draw_kw d + taken_kw h of power beside. The racks' own flows and approaches follow the IT power alone, so
+reject heat like one of IT power it + fill_it f - draw_it d - taken_it h without them (`thermal.split`), and to take
+fill_power f + draw_power d + taken_power h beside. The racks' own flows and approaches follow the IT power alone, so
 the two are not quite the same: a plant spared heat has the colder water of its higher IT power to make. The constants
 are chosen per slot on the full physics so that the row promises neither less power nor a cooler loop than the plant.
 """
@@ -54,24 +54,24 @@ class Offsets:
     """The constants, each of shape (T,).
 
     Args:
-        fill_it: IT power that counts like a kW of filling, kW per kW.
-        draw_it: IT power that a kW drawn spares, kW per kW.
-        taken_it: IT power that a kW taken for reuse spares, kW per kW; it spares cooling power, but the limits of the
-            plant do not count on it.
-        fill_kw: Cooling power per kW of filling beyond the curve, with the tank's pumps, kW per kW.
-        draw_kw: The same per kW drawn.
-        taken_kw: The same per kW taken for reuse.
+        fill_it_kw_per_kw: IT power that counts like a kW of filling, kW per kW.
+        draw_it_kw_per_kw: IT power that a kW drawn spares, kW per kW.
+        taken_it_kw_per_kw: IT power that a kW taken for reuse spares, kW per kW; it spares cooling power, but the
+            limits of the plant do not count on it.
+        fill_power_kw_per_kw: Cooling power per kW of filling beyond the curve, with the tank's pumps, kW per kW.
+        draw_power_kw_per_kw: The same per kW drawn.
+        taken_power_kw_per_kw: The same per kW taken for reuse.
         hold_kw: IT power, with what counts like it, up to which the plant makes water as cold as the tank's, kW; 0
             where it does not: there the tank is not filled.
         racks_kw: Largest IT power within the limits of chip cases and room air, whatever is rejected, kW.
     """
 
-    fill_it: npt.NDArray[np.float64]
-    draw_it: npt.NDArray[np.float64]
-    taken_it: npt.NDArray[np.float64]
-    fill_kw: npt.NDArray[np.float64]
-    draw_kw: npt.NDArray[np.float64]
-    taken_kw: npt.NDArray[np.float64]
+    fill_it_kw_per_kw: npt.NDArray[np.float64]
+    draw_it_kw_per_kw: npt.NDArray[np.float64]
+    taken_it_kw_per_kw: npt.NDArray[np.float64]
+    fill_power_kw_per_kw: npt.NDArray[np.float64]
+    draw_power_kw_per_kw: npt.NDArray[np.float64]
+    taken_power_kw_per_kw: npt.NDArray[np.float64]
     hold_kw: npt.NDArray[np.float64]
     racks_kw: npt.NDArray[np.float64]
 

@@ -52,7 +52,7 @@ class ColdColumns:
     def like_it(self, t: int) -> Terms:
         """Return what a slot's flows add to the IT power that rejects alike."""
         return self.limited(t) + (
-            [(self.sold[t], -float(self.limits.offsets.taken_it[t]) * self._taken(t))] if self.sold else []
+            [(self.sold[t], -float(self.limits.offsets.taken_it_kw_per_kw[t]) * self._taken(t))] if self.sold else []
         )
 
     def limited(self, t: int) -> Terms:
@@ -60,15 +60,21 @@ class ColdColumns:
         offsets = self.limits.offsets
         if self.tank is None:
             return []
-        return [(self.tank.filled[t], float(offsets.fill_it[t])), (self.tank.drawn[t], -float(offsets.draw_it[t]))]
+        return [
+            (self.tank.filled[t], float(offsets.fill_it_kw_per_kw[t])),
+            (self.tank.drawn[t], -float(offsets.draw_it_kw_per_kw[t])),
+        ]
 
     def beside(self, t: int) -> Terms:
         """Return a slot's cooling power beside that of the curve."""
         offsets, terms = self.limits.offsets, [(self.own[t], 1.0)]
         if self.tank is not None:
-            terms += [(self.tank.filled[t], float(offsets.fill_kw[t])), (self.tank.drawn[t], float(offsets.draw_kw[t]))]
+            terms += [
+                (self.tank.filled[t], float(offsets.fill_power_kw_per_kw[t])),
+                (self.tank.drawn[t], float(offsets.draw_power_kw_per_kw[t])),
+            ]
         if self.sold:
-            terms.append((self.sold[t], float(offsets.taken_kw[t]) * self._taken(t)))
+            terms.append((self.sold[t], float(offsets.taken_power_kw_per_kw[t]) * self._taken(t)))
         return terms
 
     def heat_pump(self, t: int) -> Terms:
@@ -121,7 +127,7 @@ def add_cold(
             prob += pulp.LpAffineExpression([(it[t], 1.0), *columns.limited(t)]) <= carried, f"carried_{name}_{t}"
             if cold.fill_kw[t] > 0.0:
                 held = float(cold.offsets.hold_kw[t]) / power_kw
-                filled = (columns.tank.filled[t], float(cold.offsets.fill_it[t]))
+                filled = (columns.tank.filled[t], float(cold.offsets.fill_it_kw_per_kw[t]))
                 prob += pulp.LpAffineExpression([(it[t], 1.0), filled]) <= held, f"held_{name}_{t}"
     return columns
 

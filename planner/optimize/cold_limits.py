@@ -87,7 +87,7 @@ def with_cold(week: Week, limits: BlockLimits) -> BlockLimits:
         it_max_kw = np.maximum(it_max_kw, limits.it_max_kw)
     fills = powered & (offsets.hold_kw >= np.minimum(most_kw, it_max_kw))
     fill_kw = np.where(fills, tank_kw, 0.0)
-    like_kw = np.minimum(carried_kw, np.minimum(most_kw, it_max_kw) + offsets.fill_it * fill_kw)
+    like_kw = np.minimum(carried_kw, np.minimum(most_kw, it_max_kw) + offsets.fill_it_kw_per_kw * fill_kw)
     asked = (np.zeros_like(like_kw), like_kw)
     rejection = fit_envelope(plant, dry_c, wet_c, SEGMENTS, asked, rejection_only=True)
     rejection = replace(

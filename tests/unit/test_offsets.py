@@ -37,15 +37,19 @@ def drawn(request):
     way = dice.integers(0, 3, it_kw.shape)
     filled_kw, drawn_kw = (np.where(way == k, dice.uniform(0.0, MOST.tank_kw, it_kw.shape), 0.0) for k in (0, 1))
     taken_kw = np.where(dice.random(it_kw.shape) < 0.5, dice.uniform(0.0, MOST.taken_kw, it_kw.shape), 0.0)
-    limited_kw = it_kw + found.fill_it * filled_kw - found.draw_it * drawn_kw
+    limited_kw = it_kw + found.fill_it_kw_per_kw * filled_kw - found.draw_it_kw_per_kw * drawn_kw
     allowed = (limited_kw <= w_max_kw(plant, dry_c, wet_c)) & (it_kw <= found.racks_kw)
     allowed &= drawn_kw + taken_kw <= 0.945 * it_kw
     allowed &= (filled_kw == 0.0) | (limited_kw <= found.hold_kw)
     tank_kw = filled_kw - drawn_kw
     state = cooling(plant, it_kw, dry_c, wet_c, supply_c=held_c, tank_kw=tank_kw, heat_taken_kw=taken_kw)
-    like_kw = np.maximum(limited_kw - found.taken_it * taken_kw, 0.0)
+    like_kw = np.maximum(limited_kw - found.taken_it_kw_per_kw * taken_kw, 0.0)
     row_kw = own_kw(plant, it_kw, dry_c) + rejection_kw(plant, like_kw, (dry_c, wet_c), held_c)
-    row_kw += found.fill_kw * filled_kw + found.draw_kw * drawn_kw + found.taken_kw * taken_kw
+    row_kw += (
+        found.fill_power_kw_per_kw * filled_kw
+        + found.draw_power_kw_per_kw * drawn_kw
+        + found.taken_power_kw_per_kw * taken_kw
+    )
     assert allowed.mean() > 0.4
     carries_kw = w_max_kw(plant, dry_c, wet_c, tank_kw=tank_kw)
     return {
@@ -79,16 +83,16 @@ def test_rows_for_a_unit_out_hold_with_it_out():
     found = fit_offsets(plant, dry_c, dry_c - 12.0, (LOW_KW, RATED_KW), MOST, one_out=True)
     n1_kw = w_max_n1_kw(plant, dry_c, dry_c - 12.0)
     for drawn_kw in np.linspace(0.1, 1.0, 7) * MOST.tank_kw:
-        it_kw = np.minimum(n1_kw + found.draw_it * drawn_kw, found.racks_kw)
+        it_kw = np.minimum(n1_kw + found.draw_it_kw_per_kw * drawn_kw, found.racks_kw)
         assert (it_kw >= np.minimum(n1_kw + 0.3 * drawn_kw, found.racks_kw)).all()
         assert (it_kw <= w_max_n1_kw(plant, dry_c, dry_c - 12.0, tank_kw=-drawn_kw) + 1e-6).all()
 
 
 def test_without_flows_the_constants_are_those_of_the_heat():
     found = fit_offsets(PLANTS["dry"], [20.0], [12.0], (LOW_KW, RATED_KW), Flows(0.0, 0.0))
-    assert found.fill_it == found.draw_it == found.taken_it == 1.0 / 0.945
-    assert found.fill_kw == found.draw_kw == 0.004
-    assert found.taken_kw == 0.0
+    assert found.fill_it_kw_per_kw == found.draw_it_kw_per_kw == found.taken_it_kw_per_kw == 1.0 / 0.945
+    assert found.fill_power_kw_per_kw == found.draw_power_kw_per_kw == 0.004
+    assert found.taken_power_kw_per_kw == 0.0
 
 
 def test_a_room_is_refused():
