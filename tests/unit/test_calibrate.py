@@ -89,7 +89,7 @@ def test_the_outdoor_sensors_error_is_told_apart_from_the_coolers_approach():
 
 def test_meters_of_power_alone_do_not_tell_heat_exchangers():
     signals = ("it_power_kw", "dry_bulb_c", "rack_pump_kw", "facility_pump_kw", "fan_kw")
-    telemetry = made_up(dry_cooler(RATED_KW, **(LOOPS | COOLER)), signals=signals, days=8)
+    telemetry = made_up(dry_cooler(RATED_KW, **(LOOPS | COOLER)), signals=signals, days=6)
     by_name = {e.known.setting: e for e in calibrate(dry_cooler(RATED_KW), telemetry).estimates}
     for setting in ("cdu_approach_k", "facility_rise_k", "loop_rise_k", "facility_pump_head_kpa"):
         assert not by_name[setting].told, setting
@@ -99,7 +99,7 @@ def test_meters_of_power_alone_do_not_tell_heat_exchangers():
 
 
 def test_what_is_not_told_is_no_measurement():
-    telemetry = made_up(dry_cooler(RATED_KW, **(LOOPS | COOLER)), loads=(0.70, 0.72), days=8)
+    telemetry = made_up(dry_cooler(RATED_KW, **(LOOPS | COOLER)), loads=(0.70, 0.72), days=4)
     calibration = calibrate(dry_cooler(RATED_KW), telemetry)
     by_name = {e.known.setting: e for e in calibration.estimates}
     grades = {p.setting: p.grade for p in calibration.plant.provenance}
@@ -139,7 +139,7 @@ def test_a_chosen_setting_must_be_a_number_of_the_plant():
 
 def test_silent_sensors_leave_gaps_and_no_more():
     plant = dry_cooler(RATED_KW, **(LOOPS | COOLER))
-    telemetry = made_up(plant, days=8)
+    telemetry = made_up(plant, days=5)
     readings = {n: v.copy() for n, v in telemetry.readings.items()}
     for i, values in enumerate(readings.values()):
         values[10 + 7 * i : 16 + 7 * i] = np.nan

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 OUTLIER = 3.0  # standard deviations beyond which an error counts by its size, not by its square
-NOTHING = 0.01  # squared standard deviations: a fall of the loss that says nothing more, where the descent ends
+NOTHING = 0.05  # squared standard deviations: a fall of the loss that says nothing more, where the descent ends
 MOST_STEPS = 40
 FIRST_DAMPING = 1e-3  # of each coordinate's own curvature
 MOST_DAMPING = 1e6  # a step that does not help even so is no step
