@@ -16,6 +16,7 @@ from planner.optimize import PlanOptions, plan
 from planner.publish import to_calendar
 from tests.weeks import random_week
 from thermal.plant import dry_cooler, tower_chiller
+from thermal.reserve import Reserve
 
 MAKERS = (dry_cooler, tower_chiller)
 
@@ -39,6 +40,7 @@ def cold_week(seed, maker, *, negative_prices=False):
         week.blocks[0],
         plant=MAKERS[maker](rated_kw, **changes),
         heat=sale if "heat_pump_capacity_share" in changes else None,
+        reserve=Reserve(bool(dice.random() < 0.3), 300.0 if dice.random() < 0.3 else None),
     )
     warmer = replace(week.signals, dry_bulb_c=week.signals.dry_bulb_c + dice.uniform(-10.0, 18.0))
     warmer = replace(warmer, wet_bulb_c=warmer.dry_bulb_c - dice.uniform(1.0, 12.0, 12))
