@@ -71,7 +71,7 @@ def _block(name: str, place: BlockPlaces, x: npt.NDArray[np.float64], power_kw: 
     n_slots = len(place.it)
     solar, charge, discharge = (_kw(c, x, power_kw, n_slots) for c in (place.solar, place.charge, place.discharge))
     # where the sun gives more than is needed, cooling above its curve costs nothing in the program
-    spare = np.maximum(x[place.cooling] - place.curve(x), 0.0) * power_kw
+    spare = np.maximum(x[place.cooling] - place.needed(x), 0.0) * power_kw
     flows = [np.maximum(solar - spare, 0.0), charge, discharge]
     if place.cold is not None:
         filled, drawn = (_kw(c, x, power_kw, n_slots) for c in (place.cold.filled, place.cold.drawn))
@@ -90,7 +90,7 @@ def cooling_fits(program: Program, places: Places, x: npt.NDArray[np.float64]) -
         rough_h, binary_h = (float(np.count_nonzero(slots)) * slot_h for slots in (curves.rough, curves.chosen))
         fit = CoolingFit(
             block=block.limits.block.name,
-            energy_kwh=float(place.curve(x).sum()) * program.power_kw * slot_h,
+            energy_kwh=float(place.needed(x).sum()) * program.power_kw * slot_h,
             rough_h=rough_h,
             binary_h=binary_h,
             one_piece_h=rough_h - binary_h,

@@ -63,6 +63,8 @@ class ColdPlaces:
         filled: Places of the heat rejected to fill the tank, shape (T,).
         drawn: Places of the heat that goes into it, shape (T,).
         sold: Places of the heat sold, shape (T,).
+        own: Places of the power of the loops' pumps and of the room, shape (T,).
+        own_lines: Slope and intercept of its segments, power units, shape (2, T, S).
         columns: Places of all columns that count in the cooling, shape (T, K).
         like_share: What each adds to the IT power that rejects alike, shape (T, K).
         beside_share: What each adds to the cooling power beside the curve, shape (T, K).
@@ -71,6 +73,8 @@ class ColdPlaces:
     filled: npt.NDArray[np.int64] | None
     drawn: npt.NDArray[np.int64] | None
     sold: npt.NDArray[np.int64] | None
+    own: npt.NDArray[np.int64]
+    own_lines: npt.NDArray[np.float64]
     columns: npt.NDArray[np.int64]
     like_share: npt.NDArray[np.float64]
     beside_share: npt.NDArray[np.float64]
@@ -129,6 +133,14 @@ class BlockPlaces:
     def like_it(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the IT power at which the curve is read, power units, shape (T,)."""
         return np.asarray(x[self.it] if self.cold is None else x[self.it] + self.cold.like_it(x))
+
+    def needed(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the same with no more of the racks' own part than its segments ask for, power units, shape (T,)."""
+        if self.cold is None:
+            return self.curve(x)
+        slope, intercept = self.cold.own_lines
+        least = (slope * x[self.it][:, None] + intercept).max(axis=1)
+        return np.asarray(self.curve(x) - np.maximum(x[self.cold.own] - least, 0.0))
 
     def line(self, t: int, slope: float) -> tuple[Places1, npt.NDArray[np.float64]]:
         """Return columns and coefficients of a slot's cooling power less a segment without its intercept."""
@@ -207,17 +219,19 @@ def _block(block: BlockColumns, index: ColumnIndex, power_kw: float, paid: npt.N
             np.stack([curves.intercept_kw, curves.upper_intercept_kw]) / power_kw,
         ),
         paid=paid,
-        cold=None if block.cold is None else _cold(block.cold, index),
+        cold=None if block.cold is None else _cold(block.cold, index, power_kw),
     )
 
 
-def _cold(cold: ColdColumns, index: ColumnIndex) -> ColdPlaces:
+def _cold(cold: ColdColumns, index: ColumnIndex, power_kw: float) -> ColdPlaces:
     beside = [dict(cold.beside(t)) for t in range(len(cold.own))]
     like = [dict(cold.like_it(t)) for t in range(len(cold.own))]
     return ColdPlaces(
         filled=index.many(cold.tank.filled) if cold.tank else None,
         drawn=index.many(cold.tank.drawn) if cold.tank else None,
         sold=index.many(cold.sold) if cold.sold else None,
+        own=index.many(cold.own),
+        own_lines=np.stack([cold.limits.own_slope, cold.limits.own_intercept_kw / power_kw]),
         columns=np.array([index.many(tuple(terms)) for terms in beside], dtype=np.int64),
         like_share=np.array([[one.get(v, 0.0) for v in terms] for terms, one in zip(beside, like, strict=True)]),
         beside_share=np.array([list(terms.values()) for terms in beside]),
