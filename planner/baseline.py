@@ -13,7 +13,8 @@ steady is asap.
 In both, the battery rests (what it loses by itself is charged again, and where the horizon must end with more than it
 starts, the difference is charged in proportion to the power that idle GPUs leave), solar and wind power are used as far
 as the load takes them, generators run only as needed (`planner.baseline_supply`), and the coarser on-off grid does not
-bind. A gang takes whole slots of GPUs and power, also the one in which it ends.
+bind. The tank rests at its state. Heat is sold as much as the buyer takes and the racks give, where that pays on the
+whole: a site sells heat without a plan too. A gang takes whole slots of GPUs and power, also the one in which it ends.
 """
 
 from __future__ import annotations
@@ -122,8 +123,8 @@ def compare(plan: Evaluation, baseline: Evaluation) -> tuple[Savings | None, str
 
     Returns:
         Savings in % of the baseline's figures, or None where there is no work, any run's tokens differ by over 1e-6, or
-        the plan leaves less energy in the batteries; a figure is None where the baseline's is not above zero. The
-        reason is "" where savings are stated.
+        the plan leaves less energy in the batteries or less cold in the tanks; a figure is None where the baseline's is
+        not above zero. The reason is "" where savings are stated.
     """
     if not plan.tokens > 0.0:
         return None, "the plan makes no tokens"
@@ -135,6 +136,9 @@ def compare(plan: Evaluation, baseline: Evaluation) -> tuple[Savings | None, str
     drawn_kwh = baseline.battery_change_kwh - plan.battery_change_kwh
     if drawn_kwh > SAME_STORE * plan.energy_kwh:
         return None, f"the plan leaves {drawn_kwh:,.0f} kWh less in the batteries"
+    drawn_kwh = baseline.cold_change_kwh_th - plan.cold_change_kwh_th
+    if drawn_kwh > SAME_STORE * plan.energy_kwh:
+        return None, f"the plan leaves {drawn_kwh:,.0f} kWh less cold in the tanks"
     return (
         Savings(
             carbon_pct=_saved_pct(plan.carbon_kg, baseline.carbon_kg),

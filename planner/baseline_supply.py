@@ -2,7 +2,7 @@
 
 Solar, then wind, feed the load; what they give beyond it is exported where that earns something, and else curtailed.
 Generators run only as needed: where load less solar and wind is above what the block may import, group by group in
-their order (`power.generation.as_needed`). The battery rests.
+their order (`power.generation.as_needed`). Battery and tank rest; heat is sold as usual (`planner.cold_flows`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.cold_flows import cold_flows, state_at, usual_sale_kw
 from planner.placing import resting_charge_kw
 from planner.schedule import BlockSchedule, GeneratorSchedule
 from planner.slots import block_it_kw, run_slots, slot_parts
 from power.export import export_price_per_kwh
 from power.generation import as_needed
-from thermal.plant import cooling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,10 +41,11 @@ def resting_supply(week: Week, runs: Sequence[RunSchedule]) -> tuple[BlockSchedu
     found = []
     for block in week.blocks:
         charge_kw, solar_kw, wind_kw = resting_charge_kw(week, block), week.solar_kw(block), week.wind_kw(block)
+        sold_kw = usual_sale_kw(week, block)
         export_kw: npt.NDArray[np.float64] | None = None
         generators: tuple[GeneratorSchedule, ...] = ()
         if block.generators or block.export is not None:
-            load_kw = _load_kw(week, block, block_it_kw(week, block, slots, parts), parts.slot)
+            load_kw = _load_kw(week, block, block_it_kw(week, block, slots, parts), parts.slot, sold_kw)
             asked_kw = np.maximum(parts.mean(load_kw) + charge_kw, 0.0)
             spare_kw = solar_kw + wind_kw - asked_kw
             generators = _generators(week, block, np.maximum(-spare_kw, 0.0))
@@ -58,17 +59,24 @@ def resting_supply(week: Week, runs: Sequence[RunSchedule]) -> tuple[BlockSchedu
                 wind_used_kw=None if block.wind is None else wind_kw,
                 export_kw=export_kw,
                 generators=generators,
+                heat_sold_kw_th=sold_kw,
             )
         )
     return tuple(found)
 
 
 def _load_kw(
-    week: Week, block: Block, it_kw: npt.NDArray[np.float64], slot: npt.NDArray[np.int64]
+    week: Week,
+    block: Block,
+    it_kw: npt.NDArray[np.float64],
+    slot: npt.NDArray[np.int64],
+    sold_kw: npt.NDArray[np.float64] | None,
 ) -> npt.NDArray[np.float64]:
-    dry_c, wet_c = week.signals.dry_bulb_c[slot], week.signals.wet_bulb_c[slot]
-    cooling_kw = cooling(block.plant, it_kw, dry_c, wet_c).cooling_kw
-    return it_kw + np.where(week.plant_powered(block)[slot], cooling_kw, 0.0)
+    still, first = np.zeros(week.grid.n_slots), np.searchsorted(slot, np.arange(week.grid.n_slots))
+    wanted = BlockSchedule(block.name, still, still, still, heat_sold_kw_th=sold_kw)
+    flows = cold_flows(week, block, wanted, np.minimum.reduceat(it_kw, first), np.maximum.reduceat(it_kw, first))
+    state = state_at(week, block, it_kw, flows.heat_sold_kw_th, flows.tank_kw, slot)
+    return it_kw + np.where(week.plant_powered(block)[slot], state.cooling_kw + state.heat_pump_kw, 0.0)
 
 
 def _generators(week: Week, block: Block, asked_kw: npt.NDArray[np.float64]) -> tuple[GeneratorSchedule, ...]:

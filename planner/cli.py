@@ -219,19 +219,39 @@ def dsx_command(calendar: Path, site: Path, integration: str, tags: tuple[str, .
 @click.option(
     "--issued-at", metavar="TIME", help="Instant at which the report counts as made, with offset. [default: now]"
 )
+@click.option(
+    "--telemetry", metavar="[BLOCK=]FILE", multiple=True, help="Readings of a block's meters and sensors; repeatable."
+)
+@click.option("--columns", type=SITE, help="TOML file that declares the tables' columns and units.")
 @OFFLINE
 def thermal_command(
-    site: Path, week: str | None, out: Path | None, as_json: bool, issued_at: str | None, offline: bool
+    site: Path,
+    week: str | None,
+    out: Path | None,
+    as_json: bool,
+    issued_at: str | None,
+    telemetry: tuple[str, ...],
+    columns: Path | None,
+    offline: bool,
 ) -> None:
     """Report a week's temperatures, derated hours, reserve, water and seconds to a limit, for facility staff.
 
-    Takes the IT power of the calendar in force in the week's folder, and full rated power where there is none.
+    Takes the IT power of the calendar in force in the week's folder, and full rated power where there is none. With
+    readings, the report says too what was measured: trends, energy balance, the model and the plan against the meters.
     """
     with json_errors(as_json), clean_stdout():
         with stage("reading the site and its weather"):
             from planner.thermal_inputs import read_outlook
 
-            outlook, folder = read_outlook(site, week=week, out=out, issued_at=_instant(issued_at), offline=offline)
+            outlook, folder = read_outlook(
+                site,
+                week=week,
+                out=out,
+                issued_at=_instant(issued_at),
+                offline=offline,
+                telemetry=telemetry,
+                columns=columns,
+            )
         from planner.export.files import write_files
         from planner.export.thermal_json import thermal_document, thermal_json
         from planner.export.thermal_report import thermal_html

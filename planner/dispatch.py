@@ -13,6 +13,7 @@ from power.battery import EQUAL, states_kwh
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.cold_flows import ColdFlows
     from planner.schedule import BlockSchedule
     from planner.week import Block
     from power.battery import Battery
@@ -24,7 +25,7 @@ _NOISE_KW = 1e-6  # a solver's zero; also the last decimal that files carry
 class BlockFlows:
     """Slot means of one block, shape (T,).
 
-    IT + cooling + charge + export = import + solar + wind + generators + discharge.
+    IT + cooling + heat pumps + charge + export = import + solar + wind + generators + discharge.
 
     Args:
         it_kw: IT power, kW.
@@ -38,6 +39,8 @@ class BlockFlows:
         export_kw: Export, kW; never in a slot with import.
         groups_kw: Power of each group of generators, kW.
         groups_on: Units that run of each group.
+        heat_pump_kw: Power of the heat pumps, kW.
+        cold: Flows of tank and heat sold.
     """
 
     it_kw: npt.NDArray[np.float64]
@@ -51,6 +54,8 @@ class BlockFlows:
     export_kw: npt.NDArray[np.float64]
     groups_kw: tuple[npt.NDArray[np.float64], ...]
     groups_on: tuple[npt.NDArray[np.int64], ...]
+    heat_pump_kw: npt.NDArray[np.float64]
+    cold: ColdFlows
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,9 @@ def dispatch(
     offers: Offers,
     block: Block,
     slot_h: float,
+    *,
+    cold: ColdFlows,
+    heat_pump_kw: npt.NDArray[np.float64],
 ) -> BlockFlows:
     """Return the flows that serve the exact load with the decisions for what stands behind the meter.
 
@@ -83,9 +91,11 @@ def dispatch(
         offers: What sun and wind could give.
         block: The block.
         slot_h: Length of a slot, h.
+        cold: Flows of tank and heat sold.
+        heat_pump_kw: Exact power of the heat pumps per slot, kW, shape (T,).
     """
-    it_kw, cooling_kw = np.round(it_kw, 6), np.round(cooling_kw, 6)
-    load_kw, battery = it_kw + cooling_kw, block.battery
+    it_kw, cooling_kw, heat_pump_kw = np.round(it_kw, 6), np.round(cooling_kw, 6), np.round(heat_pump_kw, 6)
+    load_kw, battery = it_kw + cooling_kw + heat_pump_kw, block.battery
     export_kw = np.zeros_like(it_kw) if decided.export_kw is None else _clean(decided.export_kw)
     charge_kw = _clean(decided.charge_kw)
     must_kw = np.zeros_like(it_kw)
@@ -134,6 +144,8 @@ def dispatch(
         export_kw=np.round(export_kw - both_kw, 6),
         groups_kw=tuple(groups_kw),
         groups_on=tuple(g.units_on for g in decided.generators),
+        heat_pump_kw=heat_pump_kw,
+        cold=cold,
     )
 
 

@@ -181,6 +181,7 @@ def block_of_week(site: Site, block: SiteBlock, grid: TimeGrid, signals: Signals
         block.battery,
         idle_powered,
         block.reserve,
+        None if block.heat is None else block.heat.over(grid, zone(site.place.timezone)),
         wind=block.wind,
         generators=block.generators,
         export=block.export,

@@ -1,8 +1,9 @@
 """From decisions to the published calendar: exact physics per slot, windows of merged equal slots.
 
 The program plans with straight lines; here every figure is made from the physics itself: watts and tokens from the
-operating points, cooling from the plant. Where the exact cooling needs less than the program assumed, the import
-shrinks; where it would become negative, less solar is used, and after that less is discharged.
+operating points, cooling from the plant with its tank and heat pumps. Where the exact cooling needs less than the
+program assumed, the import shrinks; where it would become negative, less solar is used, and after that less is
+discharged.
 
 A slot's site carbon (import times intensity and what generators emit, summed over blocks) is allotted to runs by their
 share of the site's IT energy in that slot, so that cooling is shared likewise. The share of GPUs without a job stays
@@ -22,13 +23,13 @@ import numpy as np
 
 from planner.agreements import ppa_plans
 from planner.calendar_id import content_id
+from planner.cold_flows import cold_flows, requested_c, state_at
 from planner.dispatch import BlockFlows, Offers, dispatch
 from planner.errors import ExportError
 from planner.slots import RunSlots, block_it_kw, run_slots, slot_parts
 from planner.takes import best_takes, bought_shares, offer_sentences
 from power.carbon import carbon_kg
 from power.generation import generation_kg
-from thermal.plant import cooling, setpoint_c
 from trainer_hooks.calendar import (
     BlockPlan,
     Calendar,
@@ -164,38 +165,41 @@ def _inputs(week: Week, options: Mapping[str, str | float]) -> dict[str, dict[st
 def _flows(week: Week, schedule: Schedule, runs: list[RunSlots]) -> list[BlockFlows]:
     parts = slot_parts(week.grid.n_slots, runs)
     decided = {b.block: b for b in schedule.blocks}
-    dry_c, wet_c = week.signals.dry_bulb_c[parts.slot], week.signals.wet_bulb_c[parts.slot]
+    first = np.searchsorted(parts.slot, np.arange(week.grid.n_slots))
     flows = []
     for block in week.blocks:
         it_kw = block_it_kw(week, block, runs, parts)
         powered = week.plant_powered(block)[parts.slot]
-        held_c = None if block.plant.loop is None else _requested_c(week, block)[parts.slot]
-        cooling_kw = cooling(block.plant, it_kw, dry_c, wet_c, supply_c=held_c).cooling_kw
+        ends_kw = (np.minimum.reduceat(it_kw, first), np.maximum.reduceat(it_kw, first))
+        cold = cold_flows(week, block, decided[block.name], *ends_kw)
+        state = state_at(week, block, it_kw, cold.heat_sold_kw_th, cold.tank_kw, parts.slot)
         flows.append(
             dispatch(
                 parts.mean(it_kw),
-                parts.mean(np.where(powered, cooling_kw, 0.0)),
+                parts.mean(np.where(powered, state.cooling_kw, 0.0)),
                 decided[block.name],
                 Offers(week.solar_kw(block), week.wind_kw(block)),
                 block,
                 week.grid.slot_h,
+                cold=cold,
+                heat_pump_kw=parts.mean(state.heat_pump_kw),
             )
         )
     return flows
 
 
 def _block_plan(block: Block, flows: BlockFlows, week: Week) -> BlockPlan:
-    return BlockPlan(
+    plan = BlockPlan(
         block=block.name,
         it_kw=_series(flows.it_kw),
         cooling_kw=_series(flows.cooling_kw),
-        facility_kw=_series(flows.it_kw + flows.cooling_kw),
+        facility_kw=_series(flows.it_kw + flows.cooling_kw + flows.heat_pump_kw),
         import_kw=_series(flows.import_kw),
         solar_kw=_series(flows.solar_kw),
         charge_kw=_series(flows.charge_kw),
         discharge_kw=_series(flows.discharge_kw),
         battery_kwh=_series(flows.battery_kwh),
-        supply_setpoint_c=_series(_requested_c(week, block)),
+        supply_setpoint_c=_series(requested_c(week, block)),
         wind_kw=() if block.wind is None else _series(flows.wind_kw),
         export_kw=() if block.export is None else _series(flows.export_kw),
         generators=tuple(
@@ -203,11 +207,13 @@ def _block_plan(block: Block, flows: BlockFlows, week: Week) -> BlockPlan:
             for group, on, kw in zip(block.generators, flows.groups_on, flows.groups_kw, strict=True)
         ),
     )
-
-
-def _requested_c(week: Week, block: Block) -> npt.NDArray[np.float64]:
-    """Return the supply temperature to request per slot, to the last decimal that files carry, deg C, shape (T,)."""
-    return np.round(setpoint_c(block.plant, week.signals.dry_bulb_c, week.signals.wet_bulb_c), 6)
+    if block.has_tank:
+        cold, fill, draw = (_series(v) for v in (flows.cold.cold_kwh_th, flows.cold.fill_kw_th, flows.cold.draw_kw_th))
+        plan = replace(plan, cold_kwh_th=cold, fill_kw_th=fill, draw_kw_th=draw)
+    if block.heat is not None:
+        sold_kw = _series(flows.cold.heat_sold_kw_th)
+        plan = replace(plan, heat_sold_kw_th=sold_kw, heat_pump_kw=_series(flows.heat_pump_kw))
+    return plan
 
 
 def _contract_plans(week: Week, schedule: Schedule, flows: Sequence[BlockFlows]) -> tuple[ContractPlan, ...]:

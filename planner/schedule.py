@@ -64,6 +64,9 @@ class BlockSchedule:
         solar_used_kw: Solar power used, at most what is on offer; the rest is curtailed.
         charge_kw: Battery charging, AC.
         discharge_kw: Battery discharging, AC.
+        fill_kw_th: Heat rejected to fill the tank with cold; None stands for none.
+        draw_kw_th: Heat of the racks that goes into the tank; None stands for none.
+        heat_sold_kw_th: Heat sold; None stands for none.
         wind_used_kw: Wind power used, at most what is on offer, or None without any.
         export_kw: Export to the grid, or None without any.
         generators: Decisions for each group of generators, in the block's order.
@@ -73,6 +76,9 @@ class BlockSchedule:
     solar_used_kw: npt.NDArray[np.float64]
     charge_kw: npt.NDArray[np.float64]
     discharge_kw: npt.NDArray[np.float64]
+    fill_kw_th: npt.NDArray[np.float64] | None = None
+    draw_kw_th: npt.NDArray[np.float64] | None = None
+    heat_sold_kw_th: npt.NDArray[np.float64] | None = None
     wind_used_kw: npt.NDArray[np.float64] | None = None
     export_kw: npt.NDArray[np.float64] | None = None
     generators: tuple[GeneratorSchedule, ...] = ()
@@ -153,7 +159,8 @@ class Plan:
         objective: Value of the program's objective, money.
         bound: No plan of the program can cost less, money.
         mip_gap: (objective - bound) / |objective|, 0 where both are equal.
-        terms: Name -> money: energy, demand, carbon, water, wear, lateness; they add up to the objective.
+        terms: Name -> money: energy, demand, carbon, water, wear, lateness and heat sold (below zero); they add up to
+            the objective.
         shortfalls: Promises not kept.
         build_s: Seconds to build the program.
         solve_s: Seconds to solve it.

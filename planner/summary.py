@@ -71,6 +71,7 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
         "water_l": found.water_l,
         "peak_kw": found.peak_kw,
         "pue": found.pue,
+        **_reuse(outcome),
         "cooling": [_cooling(fit, found) for fit in plan.cooling],
         "terms": asdict(found.terms),
         "baseline": {
@@ -111,6 +112,20 @@ def _figures(found: Evaluation) -> dict[str, float]:
     }
 
 
+def _reuse(outcome: Outcome) -> dict[str, float]:
+    """Return the figures of tanks and of heat sold, where the site has any."""
+    found, blocks = outcome.evaluation, outcome.week.blocks
+    told = {"cold_change_kwh_th": found.cold_change_kwh_th} if any(block.has_tank for block in blocks) else {}
+    if any(block.heat is not None for block in blocks):
+        told |= {
+            "heat_sold_kwh_th": found.heat_sold_kwh_th,
+            "heat_pump_kwh": found.heat_pump_kwh,
+            "erf": found.erf,
+            "ere": found.ere,
+        }
+    return told
+
+
 def _cooling(fit: CoolingFit, found: Evaluation) -> dict[str, float | str | None]:
     """Return how well the program followed a block's cooling, with the replay's cooling energy beside its own."""
     (block,) = (block for block in found.blocks if block.block == fit.block)
@@ -140,10 +155,11 @@ def closing_lines(outcome: Outcome, files: Mapping[str, str]) -> tuple[str, ...]
     count = len(found.violations)
     broken = f"; the judge finds {count} broken {'promise' if count == 1 else 'promises'}" if count else ""
     peak = f"PUE {found.pue:.3f}, highest import {wording.power(found.peak_kw)}"
+    reuse = f", heat sold {wording.energy(found.heat_sold_kwh_th)}" if found.heat_sold_kwh_th else ""
     return (
         f"carbon     {wording.carbon(found.carbon_kg)}{_against(outcome, 'carbon_pct')}",
         f"cost       {wording.money(found.cost, outcome.week.prices.currency)}{_against(outcome, 'cost_pct')}",
-        f"energy     {wording.energy(found.energy_kwh)}{_against(outcome, 'energy_pct')}; {peak}",
+        f"energy     {wording.energy(found.energy_kwh)}{_against(outcome, 'energy_pct')}; {peak}{reuse}",
         f"deadlines  {kept} of {found.deadlines} kept{names}{broken}",
         f"files      {_within(tuple(files.values()))}",
     )

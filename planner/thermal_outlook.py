@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.cold_flows import planned_flows
 from planner.timegrid import zone
 from planner.week import firm_kw, stands_powered
 from power.carbon import carbon_kg
+from thermal.alarms import worst_first
+from thermal.calibrate.telemetry import TIME_UNIT
+from thermal.measured import measured, measured_alarms
 from thermal.report import cooling_report
+from thermal.reuse import NO_FLOWS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
     from zoneinfo import ZoneInfo
 
@@ -23,8 +30,11 @@ if TYPE_CHECKING:
     from planner.outlook import Gathered
     from planner.timegrid import TimeGrid
     from planner.week import Provenance, Signals
+    from thermal.calibrate import Telemetry
+    from thermal.measured import Measured
     from thermal.plant import CoolingPlant
     from thermal.report import CoolingReport
+    from thermal.reserve import Reserve
     from trainer_hooks.contract import BlockPlan, Calendar
 
 RATED, CALENDAR = "rated", "calendar"
@@ -39,13 +49,17 @@ class BlockOutlook:
         name: Its name.
         plant: Its cooling plant.
         load: "calendar" (IT power of the calendar in force) or "rated" (of the plant in every slot).
+        reserve: What the site holds back of the plant.
         report: Its facts.
+        measured: What its own sensors told, or None.
     """
 
     name: str
     plant: CoolingPlant
     load: str
+    reserve: Reserve
     report: CoolingReport
+    measured: Measured | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +95,13 @@ class ThermalOutlook:
 
 
 def thermal_outlook(
-    site: Site, grid: TimeGrid, gathered: Gathered, *, issued_at: datetime, calendar: Calendar | None
+    site: Site,
+    grid: TimeGrid,
+    gathered: Gathered,
+    *,
+    issued_at: datetime,
+    calendar: Calendar | None,
+    telemetry: Mapping[str, Telemetry] = MappingProxyType({}),
 ) -> ThermalOutlook:
     """Return the facts of every block.
 
@@ -92,12 +112,16 @@ def thermal_outlook(
         issued_at: When the outlook counts as made: the slot that is "now", the first one if it lies outside the week.
         calendar: The calendar in force; where None, or where it covers other slots or lacks a block, the plant's rated
             IT power is asked about instead, and a label says so.
+        telemetry: Block -> readings of its meters and sensors.
     """
     used = calendar if calendar is not None and _covers(calendar, grid) else None
     plans = {} if used is None else {plan.block: plan for plan in used.blocks}
     present = int(np.floor(grid.position(issued_at)))
     now = present if 0 <= present < grid.n_slots else 0
-    blocks = tuple(_block(block, grid, gathered.signals, plans.get(block.power.name), now) for block in site.blocks)
+    modelled = [_block(block, grid, gathered.signals, plans.get(block.power.name), now) for block in site.blocks]
+    blocks = tuple(
+        _with_measured(block, grid, telemetry[block.name]) if block.name in telemetry else block for block in modelled
+    )
     return ThermalOutlook(
         site=site.name,
         timezone=site.place.timezone,
@@ -119,27 +143,41 @@ def _covers(calendar: Calendar, grid: TimeGrid) -> bool:
 def _block(block: SiteBlock, grid: TimeGrid, signals: Signals, plan: BlockPlan | None, now: int) -> BlockOutlook:
     plant = block.plant
     it_kw: npt.NDArray[np.float64] = np.full(grid.n_slots, plant.rated_it_kw)
-    emitted_kg = None
+    emitted_kg, flows = None, NO_FLOWS
+    room_kw = firm_kw(block.power, block.generators, grid)
     if plan is not None:
         it_kw = np.array(plan.it_kw)
+        flows = planned_flows(plan)
         emitted_kg = carbon_kg(signals.ci_gco2_per_kwh, np.array(plan.import_kw), grid.slot_h)
     return BlockOutlook(
         name=block.power.name,
         plant=plant,
         load=RATED if plan is None else CALENDAR,
+        reserve=block.reserve,
         report=cooling_report(
             plant,
             it_kw,
             signals.dry_bulb_c,
             signals.wet_bulb_c,
-            powered=stands_powered(plant, firm_kw(block.power, block.generators, grid), signals),
+            powered=stands_powered(plant, room_kw, signals),
             slot_h=grid.slot_h,
             now=now,
             carbon_kg=emitted_kg,
             ci_gco2_per_kwh=signals.ci_gco2_per_kwh,
-            restart_s=block.reserve.restart_s,
+            reserve=block.reserve,
+            capacity_kw=room_kw,
+            flows=flows,
         ),
     )
+
+
+def _with_measured(block: BlockOutlook, grid: TimeGrid, readings: Telemetry) -> BlockOutlook:
+    hours = block.report.hours
+    planned_kw = {"it_kw": hours.it_kw, "cooling_kw": hours.cooling_kw} if block.load == CALENDAR else {}
+    starts = np.array([start.replace(tzinfo=None) for start in grid.starts], dtype=TIME_UNIT)
+    found = measured(block.plant, readings, starts, grid.slot_h, planned_kw)
+    alarms = worst_first((*block.report.alarms, *measured_alarms(found)))
+    return replace(block, report=replace(block.report, alarms=alarms), measured=found)
 
 
 def _load_labels(calendar: Calendar | None, used: Calendar | None, blocks: tuple[BlockOutlook, ...]) -> list[str]:

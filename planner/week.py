@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.heat import HeatSale
     from power.accounting import Accounting
     from power.battery import Battery
     from power.blocks import PowerBlock
@@ -113,6 +114,7 @@ class Block:
         idle_powered: Per slot, whether GPUs without a job stay powered (they are powered down where the capacity or the
             cooling of the slot could not even carry all of them idle), shape (T,) of bool.
         reserve: What its cooling keeps in hand.
+        heat: Who buys its heat, or None.
         wind: Its wind turbines, or None.
         generators: Its groups of generators.
         export: Its right to export, or None.
@@ -124,6 +126,7 @@ class Block:
     battery: Battery | None
     idle_powered: npt.NDArray[np.bool_]
     reserve: Reserve = NOTHING
+    heat: HeatSale | None = None
     wind: WindTurbines | None = field(default=None, metadata=LATER)
     generators: tuple[Generator, ...] = field(default=(), metadata=LATER)
     export: GridExport | None = field(default=None, metadata=LATER)
@@ -132,6 +135,11 @@ class Block:
     def name(self) -> str:
         """The block's name."""
         return self.power.name
+
+    @property
+    def has_tank(self) -> bool:
+        """Whether a tank stands beside its facility loop."""
+        return self.plant.loop is not None and self.plant.loop.store.volume_m3 > 0.0
 
 
 @dataclass(frozen=True)

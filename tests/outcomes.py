@@ -82,7 +82,11 @@ def schedule(week: Week) -> Schedule:
         zero = np.zeros(week.grid.n_slots)
         charge = np.where(np.arange(week.grid.n_slots) % 24 == 12, 80.0, 0.0) if block.battery else zero
         discharge = np.where(np.arange(week.grid.n_slots) % 24 == 19, 70.0, 0.0) if block.battery else zero
-        supply.append(BlockSchedule(block.name, np.minimum(week.solar_kw(block), 30.0), charge, discharge))
+        flows = {"heat_sold_kw_th": zero + 25.0} if block.heat else {}
+        if block.has_tank:
+            hour = np.arange(week.grid.n_slots) % 24
+            flows |= {"fill_kw_th": np.where(hour == 2, 15.0, 0.0), "draw_kw_th": np.where(hour == 14, 12.0, 0.0)}
+        supply.append(BlockSchedule(block.name, np.minimum(week.solar_kw(block), 30.0), charge, discharge, **flows))
     return Schedule(tuple(decided), tuple(supply))
 
 

@@ -37,6 +37,7 @@ def made_up(
     plant: CoolingPlant,
     *,
     days: int = 28,
+    minutes: int = 60,
     seed: int = 7,
     warmest_c: float = 30.0,
     loads: tuple[float, float] = (0.25, 1.0),
@@ -45,22 +46,23 @@ def made_up(
     wear: dict[str, float] | None = None,
     noise: float = 1.0,
 ) -> Telemetry:
-    """Return hourly readings of a plant whose settings are hidden from whoever gets them.
+    """Return readings, one every so many minutes, of a plant whose settings are hidden from whoever gets them.
 
     The setpoint moves by a few kelvin from day to day, as on a site that tries what is best; with a leakage above 0
     `chip_work` is among the readings.
     """
     dice = np.random.default_rng(seed)
-    hours = np.arange(24 * days)
+    each_h = minutes / 60.0
+    hours = each_h * np.arange(round(24 * days / each_h))
     low, high = loads
-    jobs = np.clip(np.cumsum(dice.normal(0.0, 0.12, len(hours))), -1e9, 1e9)
+    jobs = np.clip(np.cumsum(dice.normal(0.0, 0.12 * each_h**0.5, len(hours))), -1e9, 1e9)
     work = low + (high - low) * (0.5 + 0.5 * np.sin(jobs + hours / 17.0))
     dry = warmest_c - 13.0 + 9.0 * np.sin((hours - 9) / 24.0 * 2.0 * np.pi) + 4.0 * np.sin(hours / 80.0)
     wet = wet_bulb_c(dry, np.clip(62.0 - 1.4 * (dry - 15.0), 15.0, 95.0), pressure_pa(200.0))
     moved = np.zeros(len(hours))
     held = np.full(len(hours), np.nan)
     if plant.loop is not None:
-        moved = np.repeat(dice.integers(-4, 5, days), 24).astype(np.float64)
+        moved = dice.integers(-4, 5, days).astype(np.float64)[(hours // 24).astype(int)]
         held = plant.loop.supply_setpoint_c + moved
     it_kw = plant.rated_it_kw * work * (1.0 + leakage_pct_per_k / 100.0 * moved)
     truth = {"it_power_kw": it_kw, "dry_bulb_c": dry, "wet_bulb_c": wet, "supply_setpoint_c": held}
@@ -79,5 +81,5 @@ def made_up(
         if name != "supply_setpoint_c":  # a setpoint is what was typed in
             values = values + noise * np.hypot(signal.noise_share * values, floor) * dice.normal(size=len(values))
         readings[name] = values
-    time = np.datetime64("2024-05-01T00:00:00", "s") + hours * np.timedelta64(3600, "s")
+    time = np.datetime64("2024-05-01T00:00:00", "s") + np.arange(len(hours)) * np.timedelta64(60 * minutes, "s")
     return Telemetry("made-up readings", time, readings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,12 +84,14 @@ def summit_loop_heat_kw() -> float:
     return SUMMIT_FLOW_L_PER_MIN / 60_000.0 * volume_heat * (SUMMIT_RETURN_C - SUMMIT_SUPPLY_C)
 
 
+@cache
 def summit_by_power() -> tuple[Telemetry, Calibration]:
     """Return the reading that believes the power meters, not the flow, and the fit to it."""
     told = summit_readings(facility_flow_l_per_min=np.nan)
     return told, calibrate(summit(), told, settings=SUMMIT_SETTINGS, running=NO_TOWERS)
 
 
+@cache
 def summit_by_heat() -> tuple[Telemetry, Calibration]:
     """Return the reading that believes the loop, not the IT meter, and the fit to it."""
     plant = summit()

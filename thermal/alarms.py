@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thermal.components.dry_cooler import DryCooler
+from thermal.quantity import ASSUMED, MODELLED
 from thermal.transient import Event
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
@@ -52,6 +53,7 @@ class Alarm:
         owner: Who does it: "facilities" or "planning".
         slot: The first slot that it speaks of, or None for the whole horizon.
         hours_h: Hours that it speaks of, h; 0 for a moment or the whole horizon.
+        tag: How its value is known: "measured", "modelled" or "assumed".
     """
 
     name: str
@@ -61,6 +63,7 @@ class Alarm:
     owner: str
     slot: int | None = None
     hours_h: float = 0.0
+    tag: str = MODELLED
 
 
 def alarms(
@@ -93,6 +96,11 @@ def alarms(
         *_frost(plant, hours, dry_bulb_c, slot_h),
         _balance(plant, hours),
     ]
+    return worst_first(found)
+
+
+def worst_first(found: Iterable[Alarm]) -> tuple[Alarm, ...]:
+    """Return checks in the order of their levels, those of one level as they come."""
     order = [Level.RED, Level.AMBER, Level.GREEN]
     return tuple(sorted(found, key=lambda alarm: order.index(alarm.level)))
 
@@ -220,7 +228,7 @@ def _failures(reaches: Sequence[Reach], restart_s: float | None) -> list[Alarm]:
         if not known:
             if times:
                 told = "The chips' cases never reach their limit."
-                found.append(Alarm(name, Level.GREEN, told, "", FACILITIES))
+                found.append(Alarm(name, Level.GREEN, told, "", FACILITIES, tag=ASSUMED))
             continue
         first = min(known, key=lambda reach: reach.limit_c)
         slot = int(np.nanargmin(first.time_s))
@@ -230,7 +238,8 @@ def _failures(reaches: Sequence[Reach], restart_s: float | None) -> list[Alarm]:
             f"{other.format(least_s=least_s)}, {basis}."
         )
         level = Level.AMBER if time_s < least_s else Level.GREEN
-        found.append(Alarm(name, level, told, action if level is Level.AMBER else "", FACILITIES, slot))
+        done = action if level is Level.AMBER else ""
+        found.append(Alarm(name, level, told, done, FACILITIES, slot, tag=ASSUMED))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from thermal.components.cdu import Cdu
@@ -88,6 +89,7 @@ def settings(kind: str) -> tuple[str, ...]:
     return tuple(s.name for s in catalogue(kind))
 
 
+@cache
 def catalogue(kind: str) -> tuple[Setting, ...]:
     """Return every setting of a kind of plant with its default and what is known of it."""
     shown = DEFAULTS[kind]

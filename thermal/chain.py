@@ -11,6 +11,7 @@ from thermal.coil import coil, inlet_c_for
 from thermal.components import chiller
 from thermal.components.dry_cooler import LATENT_KJ_PER_KG, DryCooler, pad_water_l_per_kwh
 from thermal.sequence import Split, fans_first, least_power
+from thermal.tank import rejected
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from thermal.outdoors import Outdoors
     from thermal.units_out import Running
 
+NO_FLOW = np.zeros(())
 CONDENSER_LATENT_SHARE = 0.85  # of the heat of a wet condenser; the rest warms air (K)
 
 
@@ -29,10 +31,10 @@ class LoopState(NamedTuple):
     Args:
         fan: Power of the coolers' or towers' fans and of the chillers' condensers, all outdoors.
         rack_pump: Power of the rack loop's pumps.
-        facility_pump: Power of the facility loop's pumps.
+        facility_pump: Power of the facility loop's pumps, those of the tank included.
         compressor: Power of the chillers.
-        heat: Heat given to the outdoor air: racks, pumps and compressors, less what was taken for reuse; not the fans,
-            which stand behind the coils.
+        heat: Heat given to the outdoor air: racks, pumps and compressors, less what was taken for reuse, and with what
+            fills the tank or goes into it; not the fans, which stand behind the coils.
         cooled: Heat that went through the chillers.
         supply_c: Liquid to the racks, deg C.
         case_c: Cases of the chips, deg C.
@@ -41,6 +43,7 @@ class LoopState(NamedTuple):
         facility_return_c: Facility water into the heat rejection, deg C.
         fan_speed: Share of full speed; 0 where natural draught is enough.
         taken: Heat taken from the facility return for reuse.
+        tank: Heat rejected to fill the tank with cold; below 0 the racks' heat that goes into it.
         water_l_per_h: Water that pads, towers and wet condensers take, bleed included, L/h.
     """
 
@@ -57,6 +60,7 @@ class LoopState(NamedTuple):
     facility_return_c: npt.NDArray[np.float64]
     fan_speed: npt.NDArray[np.float64]
     taken: npt.NDArray[np.float64]
+    tank: npt.NDArray[np.float64]
     water_l_per_h: npt.NDArray[np.float64]
 
 
@@ -67,6 +71,7 @@ def loop_state(
     held_c: npt.NDArray[np.float64],
     running: Running,
     taken: npt.NDArray[np.float64],
+    tank: npt.NDArray[np.float64] = NO_FLOW,
 ) -> LoopState:
     """Return the steady state of the chain; arguments broadcast against each other.
 
@@ -80,16 +85,18 @@ def loop_state(
         held_c: Rack supply that the controls hold, deg C, shape (...).
         running: Units that run.
         taken: Heat taken from the facility return for reuse, over rated liquid heat; more than there is counts as all.
+        tank: Heat rejected to fill the tank with cold, below 0 heat of the racks that goes into it, over rated liquid
+            heat; more than there is counts as all.
 
     Returns:
         Powers per kW of rated liquid heat and temperatures, each of shape (...).
     """
     closed = circuit(loop, load, running)
-    rate_per_k = closed.facility_flow * loop.facility_rate_per_k
-    left = closed.heat - np.minimum(taken, closed.heat)
+    out = rejected(loop, closed, taken, tank)
+    rate_per_k, left = out.flow * loop.facility_rate_per_k, out.heat
     wanted_c = held_c - closed.cdu_k
     inlet_c = wanted_c + left / rate_per_k
-    free = coil(loop, closed.facility_flow, inlet_c, air.sink_c, running.rejection)
+    free = coil(loop, out.flow, inlet_c, air.sink_c, running.rejection)
     cop = chiller.cop(loop.chiller, wanted_c, air.condenser_c)
     sequence = least_power if loop.sequence == "optimal" and loop.has_chiller else fans_first
     split = sequence(free, left, cop, running.chiller)
@@ -98,8 +105,7 @@ def loop_state(
     warm = np.broadcast_to(split.unmet > 0.0, shape)
     if warm.any():
         flow, by_air, sink_c, rate, heat = (
-            np.broadcast_to(v, shape)[warm]
-            for v in (closed.facility_flow, left - split.cooled, air.sink_c, rate_per_k, left)
+            np.broadcast_to(v, shape)[warm] for v in (out.flow, left - split.cooled, air.sink_c, rate_per_k, left)
         )
         facility_c[warm] = inlet_c_for(loop, flow, by_air, sink_c, running.rejection) - heat / rate
     supply_c = facility_c + closed.cdu_k
@@ -108,7 +114,7 @@ def loop_state(
     values = LoopState(
         fan=split.fan + split.condenser_fan,
         rack_pump=closed.rack_pump,
-        facility_pump=closed.facility_pump,
+        facility_pump=closed.facility_pump + out.pump,
         compressor=compressor,
         heat=left + compressor,
         cooled=split.cooled,
@@ -118,23 +124,36 @@ def loop_state(
         facility_supply_c=facility_c,
         facility_return_c=facility_c + left / rate_per_k,
         fan_speed=np.where(split.air_flow > natural * (1.0 + 1e-9), split.air_flow, 0.0),
-        taken=closed.heat - left,
+        taken=out.taken,
+        tank=out.tank,
         water_l_per_h=_water(loop, left, air, split, running),
     )
     return LoopState(*(np.broadcast_to(v, shape) for v in values))
 
 
 def safe_at_limit(
-    loop: LiquidLoop, load: npt.NDArray[np.float64], air: Outdoors, running: Running
+    loop: LiquidLoop,
+    load: npt.NDArray[np.float64],
+    air: Outdoors,
+    running: Running,
+    tank: npt.NDArray[np.float64] = NO_FLOW,
 ) -> npt.NDArray[np.bool_]:
-    """Return where full fans and all chillers hold the limits of rack supply and case; arguments as `loop_state`."""
+    """Return where full fans and all chillers hold the limits of rack supply and case; arguments as `loop_state`.
+
+    Heat taken for reuse is not counted on: who takes it may stop.
+    """
     closed = circuit(loop, load, running)
+    out = rejected(loop, closed, NO_FLOW, tank)
     wanted_c = loop.supply_limit_c - closed.cdu_k
-    inlet_c = wanted_c + closed.heat / (closed.facility_flow * loop.facility_rate_per_k)
-    free = coil(loop, closed.facility_flow, inlet_c, air.sink_c, running.rejection)
+    inlet_c = wanted_c + out.heat / (out.flow * loop.facility_rate_per_k)
+    free = coil(loop, out.flow, inlet_c, air.sink_c, running.rejection)
     carried = free.carried(1.0) + loop.chiller.capacity_share * running.chiller
-    cool = loop.supply_limit_c + closed.plate_k <= loop.cold_plate.case_limit_c
-    return np.asarray((carried >= closed.heat) & cool)
+    return np.asarray((carried >= out.heat) & cases_cool(loop, closed))
+
+
+def cases_cool(loop: LiquidLoop, closed: Circuit) -> npt.NDArray[np.bool_]:
+    """Return where the chips' cases stay within their limit with the warmest liquid that the racks may get."""
+    return np.asarray(loop.supply_limit_c + closed.plate_k <= loop.cold_plate.case_limit_c)
 
 
 def free_carries(

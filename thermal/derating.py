@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from thermal.description import CoolingPlant
 
-LIQUID, CASE, AIR = "liquid supply", "chip case", "room air"
+LIQUID, AIR = "liquid supply", "room air"  # with all units on, chip cases keep their limit while the liquid does
 NONE = ""
 JUST_BEYOND = 1e-6  # of rated IT power: from the largest safe load to one that is not
 CLOSE_K = 1e-9  # rounding of a temperature
@@ -24,13 +24,14 @@ CLOSE_SHARE = 1e-9  # rounding of a load
 
 @dataclass(frozen=True)
 class Derate:
-    """A spell in which the plant carries less than rated IT power, for one reason.
+    """A spell in which less than rated IT power is carried or allowed, for one reason.
 
     Args:
         first: Its first slot.
         after: The slot after its last.
-        cause: The limit reached first: "liquid supply", "chip case" or "room air".
-        least_kw: Smallest IT power carried in it, kW.
+        cause: The limit reached first: "liquid supply" or "room air"; of a plan's limit also those of
+            `thermal.limit`.
+        least_kw: Smallest IT power in it, kW.
         hottest_dry_bulb_c: Highest dry bulb in it, deg C.
         hottest_wet_bulb_c: Highest wet bulb in it, deg C.
     """
@@ -56,10 +57,17 @@ class OneOut:
     unit: npt.NDArray[np.str_]
 
 
-def one_out(plant: CoolingPlant, dry_bulb_c: npt.NDArray[np.float64], wet_bulb_c: npt.NDArray[np.float64]) -> OneOut:
-    """Return what is carried with one unit out, for dry and wet bulb in deg C of shape (T,)."""
+def one_out(
+    plant: CoolingPlant,
+    dry_bulb_c: npt.NDArray[np.float64],
+    wet_bulb_c: npt.NDArray[np.float64],
+    tank_kw: npt.ArrayLike = 0.0,
+) -> OneOut:
+    """Return what is carried with one unit out; arguments as in `limit_reached`."""
     kinds = outages(plant)
-    carried = np.stack([w_max_kw(plant, dry_bulb_c, wet_bulb_c, running=running) for running in kinds.values()])
+    carried = np.stack(
+        [w_max_kw(plant, dry_bulb_c, wet_bulb_c, tank_kw=tank_kw, running=running) for running in kinds.values()]
+    )
     return OneOut(carried.min(axis=0), np.array(list(kinds))[carried.argmin(axis=0)])
 
 
@@ -68,6 +76,7 @@ def limit_reached(
     carried_kw: npt.NDArray[np.float64],
     dry_bulb_c: npt.NDArray[np.float64],
     wet_bulb_c: npt.NDArray[np.float64],
+    tank_kw: npt.ArrayLike = 0.0,
 ) -> npt.NDArray[np.str_]:
     """Return which limit keeps each slot's IT power down, and "" where the plant carries its rated power.
 
@@ -76,17 +85,16 @@ def limit_reached(
         carried_kw: Largest safe IT power, kW, shape (T,).
         dry_bulb_c: Outdoor dry bulb, deg C, shape (T,).
         wet_bulb_c: Outdoor wet bulb, deg C, shape (T,).
+        tank_kw: Heat rejected to fill the tank with cold, below 0 heat of the racks that goes into it, kW, shape (T,).
 
     Returns:
         Names of limits, shape (T,).
     """
     beyond_kw = carried_kw + JUST_BEYOND * plant.rated_it_kw
     held_c = None if plant.loop is None else plant.loop.supply_limit_c
-    state = cooling(plant, beyond_kw, dry_bulb_c, wet_bulb_c, supply_c=held_c)
+    state = cooling(plant, beyond_kw, dry_bulb_c, wet_bulb_c, supply_c=held_c, tank_kw=tank_kw)
     cause = np.full(carried_kw.shape, AIR, dtype="U16")
     if plant.loop is not None:
-        plate_k = state.case_temp_c - state.supply_temp_c
-        cause[plant.loop.supply_limit_c + plate_k > plant.loop.cold_plate.case_limit_c + CLOSE_K] = CASE
         cause[state.supply_temp_c > plant.loop.supply_limit_c + CLOSE_K] = LIQUID
     cause[carried_kw >= plant.rated_it_kw * (1.0 - CLOSE_SHARE)] = NONE
     return cause

@@ -11,6 +11,7 @@ from thermal.cut import best_cut
 from thermal.kinks import chiller_start_kw, load_grid_kw
 from thermal.plant import cooling, setpoint_c, w_max_kw, w_max_n1_kw
 from thermal.secants import Secants, fit_secants
+from thermal.split import own_kw
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -86,6 +87,8 @@ def fit_envelope(
     wet_bulb_c: npt.ArrayLike,
     segments: int = 4,
     asked_kw: tuple[npt.ArrayLike, npt.ArrayLike] = (0.0, np.inf),
+    *,
+    rejection_only: bool = False,
 ) -> CoolingEnvelope:
     """Return convex segments that never promise less cooling power than the plant takes.
 
@@ -100,6 +103,7 @@ def fit_envelope(
         segments: Segments per slot, from 1 to 24.
         asked_kw: Least and largest IT power for which the segments must hold, kW, shape (T,) or one number; beyond
             w_max_kw they need not.
+        rejection_only: Whether the segments are those of the heat rejection alone (`thermal.split.rejection_kw`).
 
     Returns:
         The envelope; in a slot with w_max_kw = 0 every segment is the constant power at zero IT power (for a loop,
@@ -109,7 +113,7 @@ def fit_envelope(
         ValueError: `segments` is out of its range, or the two series differ in length.
     """
     hours = _like_hours(plant, dry_bulb_c, wet_bulb_c, segments, asked_kw)
-    it_kw, cooling_kw, water_l_per_h = _curve(plant, hours, hours.low_kw, hours.high_kw)
+    it_kw, cooling_kw, water_l_per_h = _curve(plant, hours, hours.low_kw, hours.high_kw, rejection_only)
     fit: Secants = fit_secants(it_kw, cooling_kw, segments, FINE_PER_COARSE)
     largest = it_kw[:, -1]
     water = np.divide(water_l_per_h[:, -1], largest, out=np.zeros_like(largest), where=largest > 0.0)
@@ -133,6 +137,8 @@ def fit_branches(
     wet_bulb_c: npt.ArrayLike,
     segments: int = 4,
     asked_kw: tuple[npt.ArrayLike, npt.ArrayLike] = (0.0, np.inf),
+    *,
+    rejection_only: bool = False,
 ) -> Branches:
     """Return the curve cut in two where both pieces are nearest to convex; arguments as in `fit_envelope`.
 
@@ -140,10 +146,10 @@ def fit_branches(
     flattens. No convex curve follows either, and one binary per slot that chooses the piece does.
     """
     hours = _like_hours(plant, dry_bulb_c, wet_bulb_c, segments, asked_kw)
-    split = best_cut(*_curve(plant, hours, hours.low_kw, hours.high_kw)[:2])
-    off = fit_secants(*_curve(plant, hours, hours.low_kw, split)[:2], segments, FINE_PER_COARSE)
+    split = best_cut(*_curve(plant, hours, hours.low_kw, hours.high_kw, rejection_only)[:2])
+    off = fit_secants(*_curve(plant, hours, hours.low_kw, split, rejection_only)[:2], segments, FINE_PER_COARSE)
     behind = np.where(split < hours.high_kw, np.nextafter(split, hours.high_kw), split)
-    on = fit_secants(*_curve(plant, hours, behind, hours.high_kw)[:2], segments, FINE_PER_COARSE)
+    on = fit_secants(*_curve(plant, hours, behind, hours.high_kw, rejection_only)[:2], segments, FINE_PER_COARSE)
     of_slot = hours.of_slot
     return Branches(
         split_kw=split[of_slot],
@@ -154,6 +160,18 @@ def fit_branches(
         hull_gap_kw=np.maximum(off.hull_gap, on.hull_gap)[of_slot],
         fit_error_kw=np.maximum(off.error, on.error)[of_slot],
     )
+
+
+def fit_own(
+    plant: CoolingPlant, dry_bulb_c: npt.ArrayLike, segments: int, asked_kw: tuple[npt.ArrayLike, npt.ArrayLike]
+) -> Secants:
+    """Return segments of what follows the racks alone (`thermal.split.own_kw`); arguments as in `fit_envelope`."""
+    series = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (dry_bulb_c, *asked_kw)))
+    different, of_slot = np.unique(np.stack(series, axis=1), axis=0, return_inverse=True)
+    dry, low, high = different.T
+    it_kw = load_grid_kw(plant, low, np.maximum(low, high), None, COARSE_INTERVALS, FINE_PER_COARSE)
+    fit = fit_secants(it_kw, own_kw(plant, it_kw, dry[:, None]), segments, FINE_PER_COARSE)
+    return Secants(*(part[of_slot] for part in fit))
 
 
 class _Hours(NamedTuple):
@@ -199,11 +217,16 @@ def _like_hours(
 
 
 def _curve(
-    plant: CoolingPlant, hours: _Hours, low_kw: npt.NDArray[np.float64], high_kw: npt.NDArray[np.float64]
+    plant: CoolingPlant,
+    hours: _Hours,
+    low_kw: npt.NDArray[np.float64],
+    high_kw: npt.NDArray[np.float64],
+    rejection_only: bool,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return IT power, cooling power, both kW, and water, L/h, at the samples of each hour's curve, shape (N, P)."""
     start = chiller_start_kw(plant, hours.dry_c, hours.wet_c, hours.setpoint_c)
     it_kw = load_grid_kw(plant, low_kw, high_kw, start, COARSE_INTERVALS, FINE_PER_COARSE)
     held = None if plant.loop is None else hours.setpoint_c[:, None]
     state = cooling(plant, it_kw, hours.dry_c[:, None], hours.wet_c[:, None], supply_c=held)
-    return it_kw, state.cooling_kw, state.water_l_per_h
+    own = own_kw(plant, it_kw, hours.dry_c[:, None]) if rejection_only else 0.0
+    return it_kw, state.cooling_kw - own, state.water_l_per_h

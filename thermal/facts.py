@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field, fields
+from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 GRADES = ("measured", "datasheet", "assumed")
@@ -43,13 +46,13 @@ def switch(default: bool, source: str, grade: str = "assumed") -> Any:
     return field(default=default, metadata={"fact": Fact("", 0.0, 1.0, source, grade)})
 
 
-def facts(part: Any) -> dict[str, Fact]:
+def facts(part: Any) -> Mapping[str, Fact]:
     """Return the facts of a part's settings by name, in the order they stand in; other fields are left out.
 
     Args:
         part: A dataclass of settings, or an instance of one.
     """
-    return {f.name: f.metadata["fact"] for f in fields(part) if "fact" in f.metadata}
+    return MappingProxyType({name: fact for name, (fact, _) in _settings(_class(part)).items()})
 
 
 def check_facts(part: Any, prefix: str) -> None:
@@ -59,8 +62,8 @@ def check_facts(part: Any, prefix: str) -> None:
         part: An instance of a dataclass of settings.
         prefix: What stands before its settings' names in a site file.
     """
-    for own_name, fact in facts(part).items():
-        check_value(prefix + own_name, getattr(part, own_name), _default(part, own_name), fact)
+    for own_name, (fact, default) in _settings(_class(part)).items():
+        check_value(prefix + own_name, getattr(part, own_name), default, fact)
 
 
 def check_value(name: str, value: Any, default: Any, fact: Fact) -> None:
@@ -94,5 +97,11 @@ def _check_number(name: str, value: Any, fact: Fact) -> None:
         )
 
 
-def _default(part: Any, name: str) -> Any:
-    return next(f.default for f in fields(part) if f.name == name)
+def _class(part: Any) -> type:
+    return part if isinstance(part, type) else type(part)
+
+
+@cache  # a fit makes thousands of plants of the same few classes
+def _settings(part: type) -> Mapping[str, tuple[Fact, Any]]:
+    """Return facts and default of each of a class's settings."""
+    return MappingProxyType({f.name: (f.metadata["fact"], f.default) for f in fields(part) if "fact" in f.metadata})

@@ -12,6 +12,7 @@ from thermal.components.dry_cooler import DryCooler
 from thermal.derating import NONE, limit_reached, one_out
 from thermal.outdoors import outdoors
 from thermal.plant import cooling, setpoint_c, w_max_kw
+from thermal.reuse import NO_FLOWS, HeatFlows
 from thermal.units_out import ALL
 
 if TYPE_CHECKING:
@@ -52,9 +53,12 @@ class CoolingHours:
         fan_speed: Speed of coolers' or towers' fans over the full speed.
         water_l_per_h: Make-up water, L/h.
         heat_taken_kw: Heat taken for reuse, kW.
+        heat_sold_kw: Heat that the heat pumps give, kW.
+        heat_pump_kw: Power of the heat pumps, kW; it is none of cooling_kw.
+        tank_kw: Heat rejected to fill the tank with cold, below 0 heat of the racks that goes into it, kW.
         residual_kw: Heat out of the plant minus heat and power into it: what the model does not account for, kW.
         mode: "off", "free cooling", "pad" (wetted), "chiller" (of the loop) or "compressor" (of a room without loop).
-        cause: Limit that keeps IT power below rated: "liquid supply", "chip case", "room air"; "" where none does.
+        cause: Limit that keeps IT power below rated: "liquid supply" or "room air"; "" where none does.
         worst_unit: Kind of the unit whose loss leaves least: "rejection", "cdu", "chiller" or "room".
     """
 
@@ -79,6 +83,9 @@ class CoolingHours:
     fan_speed: npt.NDArray[np.float64]
     water_l_per_h: npt.NDArray[np.float64]
     heat_taken_kw: npt.NDArray[np.float64]
+    heat_sold_kw: npt.NDArray[np.float64]
+    heat_pump_kw: npt.NDArray[np.float64]
+    tank_kw: npt.NDArray[np.float64]
     residual_kw: npt.NDArray[np.float64]
     mode: npt.NDArray[np.str_]
     cause: npt.NDArray[np.str_]
@@ -96,7 +103,7 @@ def cooling_hours(
     dry_bulb_c: npt.NDArray[np.float64],
     wet_bulb_c: npt.NDArray[np.float64],
     powered: npt.NDArray[np.bool_],
-    heat_taken_kw: npt.NDArray[np.float64] | None = None,
+    flows: HeatFlows = NO_FLOWS,
 ) -> CoolingHours:
     """Return what a plant does in every slot.
 
@@ -106,18 +113,18 @@ def cooling_hours(
         dry_bulb_c: Outdoor dry bulb, deg C, shape (T,).
         wet_bulb_c: Outdoor wet bulb, deg C, shape (T,).
         powered: Whether the plant stands under power; elsewhere it takes none and carries none, shape (T,).
-        heat_taken_kw: Heat taken from the facility return for reuse, kW, shape (T,); none by default.
+        flows: Heat of tank and heat pumps.
 
     Returns:
         The slots, in order.
     """
-    taken_kw = np.zeros_like(it_kw) if heat_taken_kw is None else heat_taken_kw
+    tank_kw, sold_kw = (np.where(powered, kw, 0.0) for kw in flows)
     it_kw = np.where(powered, it_kw, 0.0)
     held_c = setpoint_c(plant, dry_bulb_c, wet_bulb_c)
     supply_c = None if plant.loop is None else held_c
-    state = cooling(plant, it_kw, dry_bulb_c, wet_bulb_c, supply_c=supply_c, heat_taken_kw=taken_kw)
-    carried_kw = w_max_kw(plant, dry_bulb_c, wet_bulb_c)
-    reserve = one_out(plant, dry_bulb_c, wet_bulb_c)
+    state = cooling(plant, it_kw, dry_bulb_c, wet_bulb_c, supply_c=supply_c, heat_sold_kw=sold_kw, tank_kw=tank_kw)
+    carried_kw = w_max_kw(plant, dry_bulb_c, wet_bulb_c, tank_kw=tank_kw)
+    reserve = one_out(plant, dry_bulb_c, wet_bulb_c, tank_kw)
 
     def power(kw: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return np.where(powered, kw, 0.0)
@@ -125,7 +132,7 @@ def cooling_hours(
     def temp(temp_c: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return np.where(powered, temp_c, np.nan)
 
-    into_kw = it_kw + state.pump_kw + state.room_fan_kw + state.compressor_kw
+    into_kw = it_kw + state.pump_kw + state.room_fan_kw + state.compressor_kw + state.tank_kw
     return CoolingHours(
         it_kw=it_kw,
         cooling_kw=power(state.cooling_kw),
@@ -145,9 +152,12 @@ def cooling_hours(
         fan_speed=power(state.fan_speed),
         water_l_per_h=power(state.water_l_per_h),
         heat_taken_kw=power(state.heat_taken_kw),
+        heat_sold_kw=power(state.heat_sold_kw),
+        heat_pump_kw=power(state.heat_pump_kw),
+        tank_kw=power(state.tank_kw),
         residual_kw=power(state.heat_rejected_kw + state.heat_taken_kw - into_kw),
         mode=_mode(plant, state, powered),
-        cause=np.where(powered, limit_reached(plant, carried_kw, dry_bulb_c, wet_bulb_c), NONE),
+        cause=np.where(powered, limit_reached(plant, carried_kw, dry_bulb_c, wet_bulb_c, tank_kw), NONE),
         worst_unit=reserve.unit,
     )
 

@@ -35,9 +35,15 @@ _FACILITY = (
 
 
 def kpis(
-    it_kwh: float, cooling_kwh: float, water_l: float, reused_kwh: float, carbon_kg: float, carbon_boundary: str
+    it_kwh: float,
+    cooling_kwh: float,
+    water_l: float,
+    reused_kwh: float,
+    carbon_kg: float,
+    carbon_boundary: str,
+    heat_pump_kwh: float = 0.0,
 ) -> tuple[Kpi, ...]:
-    """Return PUE, WUE, ERF and CUE of a span of hours.
+    """Return PUE, WUE, ERF and CUE of a span of hours, and ERE where heat is given to others.
 
     The standards speak of measured years; a modelled week is an interim figure beside them.
 
@@ -48,15 +54,25 @@ def kpis(
         reused_kwh: Heat given to others, kWh.
         carbon_kg: Emissions of the facility's energy, kg CO2e.
         carbon_boundary: What the emissions cover, in one sentence.
+        heat_pump_kwh: Energy of heat pumps, kWh; it is facility energy.
 
     Returns:
-        The four figures.
+        The figures.
 
     Source:
-        ISO/IEC 30134-2:2016 (PUE), 30134-6:2021 (ERF), 30134-8:2022 (CUE), 30134-9:2022 (WUE).
+        ISO/IEC 30134-2:2016 (PUE), 30134-6:2021 (ERF), 30134-8:2022 (CUE), 30134-9:2022 (WUE); The Green Grid, white
+        paper 29 (2010): ERE = (1 - ERF) PUE.
     """
-    total_kwh = it_kwh + cooling_kwh
-    return (
+    total_kwh = it_kwh + cooling_kwh + heat_pump_kwh
+    ere = Kpi(
+        "ERE",
+        "Energy reuse effectiveness",
+        _ratio(total_kwh - reused_kwh, it_kwh),
+        "",
+        "The Green Grid, white paper 29",
+        "Facility energy, heat pumps included, less heat given to others, over IT energy.",
+    )
+    found = (
         Kpi(
             "PUE",
             "Power usage effectiveness",
@@ -91,6 +107,7 @@ def kpis(
             carbon_boundary,
         ),
     )
+    return (*found, ere) if reused_kwh > 0.0 else found
 
 
 def _ratio(above: float, below: float) -> float | None:

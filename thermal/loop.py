@@ -6,10 +6,13 @@ loop, and from there through dry coolers or wet towers, helped by chillers where
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from thermal.components import pump
+import numpy as np
+
+from thermal.components import cold_plate, pump
 from thermal.components.cdu import Cdu
 from thermal.components.chiller import Chiller
 from thermal.components.cold_plate import ColdPlate
@@ -135,6 +138,12 @@ class LiquidLoop:
         m3_per_s = self.cold_plate.module_kw / (self.rack_volume_kj_per_m3_k * self.loop_rise_k)
         return m3_per_s * 60_000.0
 
+    @cached_property
+    def design_plate_k(self) -> float:
+        """Case of the chips minus liquid to the racks at rated IT power and design flow, K: the most there is."""
+        flow = np.array(self.module_flow_l_per_min)
+        return float(cold_plate.case_c(self.cold_plate, self.rack_coolant, np.array(0.0), np.array(1.0), flow))
+
     @property
     def full_fan_share(self) -> float:
         """Fan power at full speed over rated liquid heat, with the pad's resistance where there is a pad."""
@@ -159,6 +168,14 @@ def check_loop(loop: LiquidLoop) -> None:
             f"supply_setpoint_c is {loop.supply_setpoint_c:g} C, above supply_limit_c of {loop.supply_limit_c:g} C; "
             "lower the setpoint or raise the limit"
         )
+    hottest_c, case_limit_c = loop.supply_limit_c + loop.design_plate_k, loop.cold_plate.case_limit_c
+    if hottest_c > case_limit_c:
+        coolest = math.floor(10.0 * (case_limit_c - loop.design_plate_k)) / 10.0
+        raise ValueError(
+            f"supply_limit_c is {loop.supply_limit_c:g} C, and at rated IT power the cold plates add "
+            f"{loop.design_plate_k:.1f} K: chip cases of {hottest_c:.1f} C, above cold_plate_case_limit_c of "
+            f"{case_limit_c:g} C; lower supply_limit_c to {coolest:g} C, or loop_rise_k for more flow"
+        )
     if loop.setpoint_rule == "chosen" and loop.chip_leakage_pct_per_k == 0.0:
         raise ValueError(
             'setpoint_rule is "chosen", but chip_leakage_pct_per_k is 0; give the site\'s leakage, which decides '
@@ -168,6 +185,16 @@ def check_loop(loop: LiquidLoop) -> None:
         raise ValueError(
             f"chiller_capacity_share is {loop.chiller.capacity_share:g}, below {LEAST_CHILLER:g}; one this small is "
             "none, write 0"
+        )
+    if loop.store.volume_m3 > 0.0 and loop.setpoint_rule == "chosen":
+        raise ValueError(
+            f'store_volume_m3 is {loop.store.volume_m3:g} m3 beside setpoint_rule = "chosen"; the tank keeps water of '
+            'one temperature, write setpoint_rule = "held" or leave the tank out'
+        )
+    if loop.store.final_share > loop.store.initial_share:
+        raise ValueError(
+            f"store_final_share is {loop.store.final_share:g}, above store_initial_share of "
+            f"{loop.store.initial_share:g}; a plan leaves the tank no fuller than it was, lower store_final_share"
         )
     for name, closing, fix in (
         ("cdu_approach_k", "cdu_ua_per_k", "raise it, or lower facility_rise_k"),

@@ -11,11 +11,16 @@ from thermal.alarms import Alarm, alarms
 from thermal.derating import Derate, derates
 from thermal.hours import CHILLER, COMPRESSOR, FREE, OFF, PAD, CoolingHours, cooling_hours
 from thermal.kpi import Kpi, kpis
+from thermal.limit import PlanLimit, plan_limit
 from thermal.margins import Margin, margins
 from thermal.quantity import ASSUMED, Quantity
 from thermal.reach import Reach, reaches
+from thermal.reserve import NOTHING, Reserve
+from thermal.reuse import NO_FLOWS, HeatFlows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from thermal.description import CoolingPlant
@@ -51,11 +56,13 @@ class CoolingReport:
             hottest.
         totals: Figures of the horizon by name, the name ending in the unit.
         spans: Figures of the loops.
-        derates: Spells with less than rated IT power.
+        derates: Spells with less than rated IT power, all units in service.
+        limit: IT power that a plan may take at most, and what binds.
+        limit_spells: Spells in which that is less than rated IT power.
         margins: Temperatures against their limits.
         reaches: Seconds to a limit per failure.
         mode_hours: Hours in each mode of cooling, h.
-        kpis: PUE, WUE, ERF, CUE.
+        kpis: PUE, WUE, ERF, CUE; and ERE where heat is given to others.
         alarms: What to look at and what is well, worst first.
     """
 
@@ -65,6 +72,8 @@ class CoolingReport:
     totals: dict[str, Quantity]
     spans: tuple[Span, ...]
     derates: tuple[Derate, ...]
+    limit: PlanLimit
+    limit_spells: tuple[Derate, ...]
     margins: tuple[Margin, ...]
     reaches: tuple[Reach, ...]
     mode_hours: dict[str, Quantity]
@@ -83,7 +92,9 @@ def cooling_report(
     now: int,
     carbon_kg: npt.NDArray[np.float64] | None,
     ci_gco2_per_kwh: npt.NDArray[np.float64],
-    restart_s: float | None = None,
+    reserve: Reserve = NOTHING,
+    capacity_kw: npt.NDArray[np.float64] | None = None,
+    flows: HeatFlows = NO_FLOWS,
 ) -> CoolingReport:
     """Return the facts of one block.
 
@@ -98,41 +109,47 @@ def cooling_report(
         carbon_kg: Emissions of the block's grid import per slot, kg CO2e, shape (T,); where None, all its energy comes
             from the grid.
         ci_gco2_per_kwh: Carbon intensity of the grid, gCO2e/kWh, shape (T,).
-        restart_s: Time in which the site says that heat rejection is back, s, or None.
+        reserve: What the site holds back of the plant.
+        capacity_kw: Power that the block has for IT and cooling, kW, shape (T,); None: not looked at.
+        flows: Heat of tank and heat pumps.
     """
-    hours = cooling_hours(plant, it_kw, dry_bulb_c, wet_bulb_c, powered)
-    reserve_kw = np.where(hours.powered, hours.w_max_n1_kw - hours.it_kw, np.inf)
-    tightest = int(np.lexsort((-dry_bulb_c, reserve_kw))[0])
+    hours = cooling_hours(plant, it_kw, dry_bulb_c, wet_bulb_c, powered, flows)
+    spare_kw = np.where(hours.powered, hours.w_max_n1_kw - hours.it_kw, np.inf)
+    tightest = int(np.lexsort((-dry_bulb_c, spare_kw))[0])
+    limit = plan_limit(plant, reserve, hours, capacity_kw, dry_bulb_c, wet_bulb_c)
     found_reaches = reaches(plant, hours, dry_bulb_c, wet_bulb_c)
     found_margins = margins(plant, hours)
     it_kwh, cooling_kwh = (float(kw.sum()) * slot_h for kw in (hours.it_kw, hours.cooling_kw))
     water_l = float(hours.water_l_per_h.sum()) * slot_h
-    reused_kwh = float(hours.heat_taken_kw.sum()) * slot_h
+    reused_kwh, heat_pump_kwh = (float(kw.sum()) * slot_h for kw in (hours.heat_sold_kw, hours.heat_pump_kw))
     boundary = "Location-based emissions of the block's grid import over its IT energy; own solar counts as nothing."
     if carbon_kg is None:
         boundary = "Location-based emissions over IT energy, with all of the facility's energy from the grid."
-        carbon_kg = ci_gco2_per_kwh * (hours.it_kw + hours.cooling_kw) * slot_h / 1000.0
+        carbon_kg = ci_gco2_per_kwh * (hours.it_kw + hours.cooling_kw + hours.heat_pump_kw) * slot_h / 1000.0
     return CoolingReport(
         hours=hours,
         now=now,
         tightest=tightest,
-        totals=_totals(plant, hours, slot_h, it_kwh, cooling_kwh, water_l, reused_kwh),
-        spans=_spans(plant, hours, now, tightest),
+        totals=_totals(plant, hours, limit, slot_h, it_kwh, cooling_kwh, water_l, reused_kwh),
+        spans=_spans(plant, hours, limit, now, tightest),
         derates=derates(hours.cause, hours.w_max_kw, dry_bulb_c, wet_bulb_c),
+        limit=limit,
+        limit_spells=derates(limit.cause, limit.it_kw, dry_bulb_c, wet_bulb_c),
         margins=found_margins,
         reaches=found_reaches,
         mode_hours={
             mode: Quantity(float((hours.mode == mode).sum()) * slot_h, "h")
             for mode in (FREE, PAD, CHILLER, COMPRESSOR, OFF)
         },
-        kpis=kpis(it_kwh, cooling_kwh, water_l, reused_kwh, float(carbon_kg.sum()), boundary),
-        alarms=alarms(plant, hours, found_margins, found_reaches, dry_bulb_c, slot_h, restart_s),
+        kpis=kpis(it_kwh, cooling_kwh, water_l, reused_kwh, float(carbon_kg.sum()), boundary, heat_pump_kwh),
+        alarms=alarms(plant, hours, found_margins, found_reaches, dry_bulb_c, slot_h, reserve.restart_s),
     )
 
 
 def _totals(
     plant: CoolingPlant,
     hours: CoolingHours,
+    limit: PlanLimit,
     slot_h: float,
     it_kwh: float,
     cooling_kwh: float,
@@ -155,9 +172,12 @@ def _totals(
         "it_peak_kw": Quantity(float(hours.it_kw.max()), "kW"),
         "w_max_least_kw": Quantity(float(hours.w_max_kw[on].min()) if any_on else None, "kW"),
         "w_max_n1_least_kw": Quantity(float(hours.w_max_n1_kw[on].min()) if any_on else None, "kW"),
+        "limit_least_kw": Quantity(float(limit.it_kw[on].min()) if any_on else None, "kW"),
         "derate_h": count_h(hours.cause != ""),
         "derate_n1_h": count_h(hours.w_max_n1_kw < plant.rated_it_kw - rounding_kw),
+        "limited_h": Quantity(float((limit.cause != "").sum()) * slot_h, "h"),
         "over_capacity_h": count_h(hours.it_kw > hours.w_max_kw + rounding_kw),
+        "over_limit_h": count_h(hours.it_kw > limit.it_kw + rounding_kw),
         "without_reserve_h": count_h(hours.it_kw > hours.w_max_n1_kw + rounding_kw),
         "it_kwh": Quantity(it_kwh, "kWh"),
         "cooling_kwh": Quantity(cooling_kwh, "kWh"),
@@ -167,12 +187,24 @@ def _totals(
         "water_l": Quantity(water_l, "L"),
         "water_peak_l_per_h": Quantity(float(hours.water_l_per_h.max()), "L/h"),
         "heat_reused_kwh": Quantity(reused_kwh, "kWh"),
+        **({"heat_pump_kwh": kwh(hours.heat_pump_kw)} if reused_kwh else {}),
+        **_tank_totals(hours, kwh),
         "energy_balance_residual_kw": Quantity(residual_kw, "kW"),
         "energy_balance_residual_share": Quantity(residual_kw / plant.rated_it_kw, ""),
     }
 
 
-def _spans(plant: CoolingPlant, hours: CoolingHours, now: int, tightest: int) -> tuple[Span, ...]:
+def _tank_totals(hours: CoolingHours, kwh: Callable[[npt.NDArray[np.float64]], Quantity]) -> dict[str, Quantity]:
+    """Return the heat into and out of the tank, where one is in use."""
+    if not hours.tank_kw.any():
+        return {}
+    return {
+        "tank_filled_kwh": kwh(np.maximum(hours.tank_kw, 0.0)),
+        "tank_drawn_kwh": kwh(np.maximum(-hours.tank_kw, 0.0)),
+    }
+
+
+def _spans(plant: CoolingPlant, hours: CoolingHours, limit: PlanLimit, now: int, tightest: int) -> tuple[Span, ...]:
     def span(name: str, values: npt.NDArray[np.float64], unit: str) -> Span:
         known = values[np.isfinite(values)]
         low, high = (float(known.min()), float(known.max())) if known.size else (None, None)
@@ -183,6 +215,9 @@ def _spans(plant: CoolingPlant, hours: CoolingHours, now: int, tightest: int) ->
         span("it_kw", hours.it_kw, "kW"),
         span("w_max_kw", hours.w_max_kw, "kW"),
         span("w_max_n1_kw", hours.w_max_n1_kw, "kW"),
+        span("limit_kw", limit.it_kw, "kW"),
+        *([span("heat_sold_kw", hours.heat_sold_kw, "kW")] if hours.heat_sold_kw.any() else []),
+        *([span("tank_kw", hours.tank_kw, "kW")] if hours.tank_kw.any() else []),
     )
     if plant.loop is None:
         return (

@@ -38,7 +38,12 @@ NOTHING = Reserve()
 
 
 def carried_it_kw(
-    plant: CoolingPlant, reserve: Reserve, dry_bulb_c: npt.ArrayLike, wet_bulb_c: npt.ArrayLike
+    plant: CoolingPlant,
+    reserve: Reserve,
+    dry_bulb_c: npt.ArrayLike,
+    wet_bulb_c: npt.ArrayLike,
+    *,
+    tank_kw: npt.ArrayLike = 0.0,
 ) -> npt.NDArray[np.float64]:
     """Return the largest IT power that a plant carries within its limits, with its reserve in hand.
 
@@ -47,6 +52,8 @@ def carried_it_kw(
         reserve: What is held back.
         dry_bulb_c: Outdoor dry bulb, deg C, shape (T,).
         wet_bulb_c: Outdoor wet bulb, deg C, shape (T,).
+        tank_kw: Heat rejected to fill the tank with cold, below 0 heat of the racks that goes into it, kW, shape (T,);
+            it is not counted on where heat rejection is lost.
 
     Returns:
         IT power, kW, shape (T,).
@@ -55,7 +62,7 @@ def carried_it_kw(
         ValueError: `restart_s` is given for a plant without a liquid loop.
     """
     dry, wet = np.broadcast_arrays(np.asarray(dry_bulb_c, np.float64), np.asarray(wet_bulb_c, np.float64))
-    carried = w_max_n1_kw(plant, dry, wet) if reserve.one_out else w_max_kw(plant, dry, wet)
+    carried = (w_max_n1_kw if reserve.one_out else w_max_kw)(plant, dry, wet, tank_kw=tank_kw)
     if reserve.restart_s is None:
         return carried
     return np.minimum(carried, ride_through_kw(plant, reserve.restart_s, dry, wet))

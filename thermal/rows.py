@@ -1,8 +1,7 @@
 """Tank and heat reuse as a linear program needs them: constants of rows, per slot where the weather counts.
 
-Cold in the tank moves heat rejection in time, not the racks: a block whose tank is filled with f kW of cold and gives
-d kW rejects like one of IT power it + (f - d) / liquid_heat_share, so the segments of its envelope take that power, and
-so does W_max; the racks' own limit stays on it alone.
+Cold in the tank moves heat rejection in time, not the racks: what filling, drawing and heat taken for reuse do to the
+cooling power and to its limits stands in `thermal.offsets`; the racks' own limit stays on the IT power alone.
 """
 
 from __future__ import annotations
@@ -13,7 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thermal.components import heat_pump, store
-from thermal.plant import cooling
+from thermal.plant import setpoint_c
+from thermal.reuse import source_c
+from thermal.units_out import ALL
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,14 +33,30 @@ class StoreRow:
         power_kw: Filling and drawing at most, kW of heat.
         kept_share: Share of the cold that a slot leaves.
         mean_h: Hours that filling and drawing count for in a slot: a little less than its length, for the loss.
-        it_kw_per_kw: IT power that adds as much heat to be rejected as a kW of filling, kW per kW.
+        initial_kwh: Cold at the start, kWh.
+        final_share: Cold at the end, at least, over the capacity; less where a tank at rest would hold less.
     """
 
     capacity_kwh: float
     power_kw: float
     kept_share: float
     mean_h: float
-    it_kw_per_kw: float
+    initial_kwh: float
+    final_share: float
+
+    def final_kwh(self, n_slots: int) -> float:
+        """Return the cold to be left after some slots, kWh: a tank at rest always keeps it."""
+        return min(self.final_share * self.capacity_kwh, self.initial_kwh * self.kept_share**n_slots)
+
+    def states_kwh(
+        self, filled_kw: npt.NDArray[np.float64], drawn_kw: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """Return the cold at each slot's end, kWh, shape (T,), for steady flows in each slot, kW, shape (T,)."""
+        cold_kwh, states = self.initial_kwh, np.zeros(len(filled_kw))
+        for t, net_kw in enumerate((filled_kw - drawn_kw).tolist()):
+            cold_kwh = self.kept_share * cold_kwh + self.mean_h * net_kw
+            states[t] = cold_kwh
+        return states
 
 
 @dataclass(frozen=True)
@@ -66,12 +83,14 @@ def store_row(plant: CoolingPlant, slot_h: float) -> StoreRow | None:
     if loop is None or loop.store.volume_m3 == 0.0:
         return None
     facility_c = loop.supply_setpoint_c - loop.cdu.approach_k
+    capacity_kwh = store.capacity_kwh_th(loop.store, loop.facility_coolant, facility_c)
     return StoreRow(
-        capacity_kwh=store.capacity_kwh_th(loop.store, loop.facility_coolant, facility_c),
+        capacity_kwh=capacity_kwh,
         power_kw=loop.store.power_share * plant.rated_it_kw * loop.liquid_heat_share,
         kept_share=store.kept_share(loop.store, slot_h),
         mean_h=store.cold_after_kwh_th(loop.store, 0.0, 1.0, 0.0, slot_h),
-        it_kw_per_kw=1.0 / loop.liquid_heat_share,
+        initial_kwh=loop.store.initial_share * capacity_kwh,
+        final_share=loop.store.final_share,
     )
 
 
@@ -86,8 +105,8 @@ def heat_row(plant: CoolingPlant, dry_bulb_c: npt.ArrayLike, wet_bulb_c: npt.Arr
     loop = plant.loop
     if loop is None or loop.heat_pump.capacity_share == 0.0:
         return None
-    source_c = cooling(plant, SOURCE_LOAD * plant.rated_it_kw, dry_bulb_c, wet_bulb_c).return_temp_c
-    cop = heat_pump.cop(loop.heat_pump, source_c)
+    held_c = setpoint_c(plant, dry_bulb_c, wet_bulb_c)
+    cop = heat_pump.cop(loop.heat_pump, source_c(loop, np.array(SOURCE_LOAD), held_c, ALL))
     taken = heat_pump.taken_per_sold(cop)
     most_kw = loop.heat_pump.capacity_share * plant.rated_it_kw * loop.liquid_heat_share
     return HeatRow(

@@ -24,7 +24,6 @@ from trainer_hooks.contract import (
 from trainer_hooks.own_supply import (
     generator_document,
     generator_from,
-    optional_numbers,
     ppa_document,
     ppa_from,
 )
@@ -40,9 +39,8 @@ SERIES = (
     "discharge_kw",
     "battery_kwh",
 )
-
-OWN_SERIES = ("wind_kw", "export_kw")
-"""Series that a block has only where it uses them."""
+OPTIONAL_SERIES = ("wind_kw", "export_kw", "cold_kwh_th", "fill_kw_th", "draw_kw_th", "heat_sold_kw_th", "heat_pump_kw")
+"""Series of wind, export, a tank and heat sold: written only where a block has them."""
 
 
 def run_document(run: RunCalendar) -> dict[str, Any]:
@@ -111,7 +109,7 @@ def calendar_document(calendar: Calendar) -> dict[str, Any]:
                 "block": plan.block,
                 **{name: _series(getattr(plan, name)) for name in SERIES},
                 "supply_setpoint_c": _series(plan.supply_setpoint_c),
-                **{name: _series(getattr(plan, name)) for name in OWN_SERIES if getattr(plan, name)},
+                **{name: _series(getattr(plan, name)) for name in OPTIONAL_SERIES if getattr(plan, name)},
                 **({"generators": [generator_document(g) for g in plan.generators]} if plan.generators else {}),
             }
             for plan in calendar.blocks
@@ -222,15 +220,15 @@ def _shortfall_from(node: Node) -> Shortfall:
 
 
 def _block_from(node: Node) -> BlockPlan:
-    series = {name: tuple(entry.as_number() for entry in node.list(name)) for name in SERIES}
+    there = dict(node.items())
+    names = [*SERIES, *(name for name in OPTIONAL_SERIES if name in there)]
+    series = {name: tuple(entry.as_number() for entry in node.list(name)) for name in names}
     return BlockPlan(
         block=node.text("block"),
         **series,
         supply_setpoint_c=tuple(
             None if entry.value is None else entry.as_number() for entry in node.list("supply_setpoint_c")
         ),
-        wind_kw=optional_numbers(node, "wind_kw"),
-        export_kw=optional_numbers(node, "export_kw"),
         generators=tuple(generator_from(entry.expect_object()) for entry in node.optional_list("generators")),
     )
 

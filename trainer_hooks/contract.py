@@ -100,11 +100,13 @@ class RunCalendar:
 class BlockPlan:
     """What one power block does in each slot; every tuple has one entry per slot.
 
+    The series of a tank and of heat sold are empty where the block has none, and are then not written.
+
     Attributes:
         block: Name of the power block.
         it_kw: Power of the GPUs and their servers, slot mean, kW.
         cooling_kw: Power of pumps, fans and chillers, slot mean, kW.
-        facility_kw: IT + cooling, slot mean, kW.
+        facility_kw: IT + cooling + heat pumps, slot mean, kW.
         import_kw: Power drawn from the grid, slot mean, kW.
         solar_kw: On-site solar power used, slot mean, kW.
         charge_kw: Power into the battery, slot mean, kW.
@@ -114,6 +116,11 @@ class BlockPlan:
         wind_kw: On-site wind power used, slot mean, kW; empty without wind.
         export_kw: Power given to the grid, slot mean, kW; empty without export.
         generators: One plan per group of on-site generators.
+        cold_kwh_th: Cold in the tank at the END of the slot, kWh of heat that it takes up.
+        fill_kw_th: Heat rejected to fill the tank with cold, slot mean, kW.
+        draw_kw_th: Heat of the racks that goes into the tank, slot mean, kW.
+        heat_sold_kw_th: Heat sold, slot mean, kW.
+        heat_pump_kw: Power of the heat pumps, slot mean, kW.
     """
 
     block: str
@@ -129,6 +136,11 @@ class BlockPlan:
     wind_kw: tuple[float, ...] = ()
     export_kw: tuple[float, ...] = ()
     generators: tuple[GeneratorPlan, ...] = ()
+    cold_kwh_th: tuple[float, ...] = ()
+    fill_kw_th: tuple[float, ...] = ()
+    draw_kw_th: tuple[float, ...] = ()
+    heat_sold_kw_th: tuple[float, ...] = ()
+    heat_pump_kw: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -89,11 +89,6 @@ def numbers(node: Node, key: str) -> tuple[float, ...]:
     return tuple(entry.as_number() for entry in node.list(key))
 
 
-def optional_numbers(node: Node, key: str) -> tuple[float, ...]:
-    """Read a list of numbers whose key may be absent."""
-    return tuple(entry.as_number() for entry in node.optional_list(key))
-
-
 def fault_of_series(name: str, values: Sequence[float], n_slots: int) -> str:
     """Say what is wrong with a series of slots, or nothing."""
     if len(values) != n_slots:

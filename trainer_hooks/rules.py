@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from trainer_hooks.codec import OWN_SERIES, SERIES
+from trainer_hooks.codec import OPTIONAL_SERIES, SERIES
 from trainer_hooks.contract import (
     CHECKPOINTS,
     STATES,
@@ -167,7 +167,7 @@ def _check_shortfalls(shortfalls: Iterable[Shortfall], subject: str) -> None:
 def _fault_of_block(plan: BlockPlan, n_slots: int) -> str:
     series: dict[str, Iterable[float | None]] = {name: getattr(plan, name) for name in SERIES}
     series["supply_setpoint_c"] = plan.supply_setpoint_c
-    series |= {name: getattr(plan, name) for name in OWN_SERIES if getattr(plan, name)}
+    series |= {name: getattr(plan, name) for name in OPTIONAL_SERIES if getattr(plan, name)}
     for name, values in series.items():
         entries = tuple(values)
         if len(entries) != n_slots:

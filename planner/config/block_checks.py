@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 from planner.config import build, model
 from planner.config.draft import Draft, Placed, read_table
 from planner.config.faults import did_you_mean
+from planner.config.heat_checks import check_heat
 from planner.config.moments import Moments
-from planner.config.plant_settings import UNUSED, plant_settings
+from planner.config.plant_settings import plant_settings
 from thermal.facts import check_value
 from thermal.plant import outages
 
@@ -109,8 +110,6 @@ def _check_cooling(placed: Placed[model.BlockTable]) -> None:
     for key, put in (table.model_extra or {}).items():
         if key in known:
             _check_setting(placed, known[key], put)
-        elif key.startswith(UNUSED):
-            placed.fault(("cooling", key), "is of a tank or a heat pump, and plans use neither", "leave it out")
         else:
             placed.fault(
                 ("cooling", key), f"a {table.kind} plant has no setting of that name", did_you_mean(key, known)
@@ -120,9 +119,11 @@ def _check_cooling(placed: Placed[model.BlockTable]) -> None:
     try:
         plant = build.plant(table)
     except ValueError as error:
-        placed.fault(("cooling",), str(error), "leave the setting out for its default")
+        what, _, fix = str(error).rpartition("; ")  # a plant's own errors end with the mend
+        placed.fault(("cooling",), what or fix, fix if what else "leave the setting out for its default")
         return
     _check_reserve(placed, plant)
+    check_heat(placed, plant)
 
 
 def _check_setting(placed: Placed[model.BlockTable], setting: Setting, put: Any) -> None:

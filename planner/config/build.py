@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from planner.config import build_power, build_supply, model
 from planner.config.build_goodput import deadline_confidence, goodput, stop_save_s
 from planner.config.site import SiteBlock
+from planner.heat import ALL_DAY, ALL_YEAR, HeatBuyer
 from planner.timegrid import to_utc
 from planner.week import Pool, PoolOption, Run, Stage
 from power.blocks import Derating, PowerBlock
@@ -74,12 +75,21 @@ def block(table: model.BlockTable, place: build_supply.Place) -> SiteBlock:
         grid_kw=table.grid_kw,
     )
     reserve = Reserve(table.cooling_n1, table.ride_through_restart_s)
+    heat = None
+    if table.heat is not None:
+        heat = HeatBuyer(
+            table.heat.price_per_kwh,
+            table.heat.demand_kw,
+            ALL_DAY if table.heat.share_by_hour is None else tuple(table.heat.share_by_hour),
+            ALL_YEAR if table.heat.months is None else tuple(table.heat.months),
+        )
     return SiteBlock(
         power,
         plant(table.cooling),
         build_supply.solar(table.solar, place),
         build_supply.battery(table.battery),
         reserve,
+        heat,
         wind=build_supply.wind(table.wind),
         generators=tuple(build_supply.generator(one, place) for one in table.generator),
         export=build_supply.export(table.export),

@@ -166,6 +166,28 @@ class CoolingTable(Table):
     rated_it_kw: Power = Field(description="IT power that the plant is built for, kW")
 
 
+class HeatTable(Table):
+    """Who buys the block's heat; the heat pumps that give it stand in [block.cooling]."""
+
+    price_per_kwh: Money = Field(description="what is paid for heat sold, money per kWh of heat")
+    demand_kw: Power = Field(description="most that the buyer takes, kW of heat")
+    share_by_hour: list[Share] | None = Field(
+        default=None,
+        min_length=24,
+        max_length=24,
+        description="share of it taken in each hour of the day, site time, 24 of them; all of it where left out",
+    )
+    months: list[Annotated[int, Field(ge=1, le=12)]] | None = Field(
+        default=None, min_length=1, description="calendar months in which it is taken, 1 to 12; all where left out"
+    )
+    supply_c: float | None = Field(
+        default=None,
+        ge=30,
+        le=120,
+        description="temperature that the buyer asks for, C; the heat pumps' own where left out",
+    )
+
+
 class GradedTable(Table):
     """A plant's setting with where its value comes from."""
 
@@ -204,6 +226,7 @@ class BlockTable(Table):
     grid_kw: Power | None = Field(
         default=None, description="largest grid import where it is less than capacity_kw, kW; the rest is made here"
     )
+    heat: HeatTable | None = Field(default=None, description="who buys its heat")
     maintenance: list[MaintenanceTable] = Field(default=[], description="spans with less capacity")
     connection: power_tables.ConnectionTable | None = Field(
         default=None, description="feeders, transformers, steps and calls"

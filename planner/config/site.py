@@ -10,6 +10,7 @@ from power.flexibility import NOTHING_AGREED
 
 if TYPE_CHECKING:
     from planner.config.model import CarbonTable, HorizonTable, PlanTable, SiteTable, SourcesTable
+    from planner.heat import HeatBuyer
     from planner.week import Pool, Prices, Run
     from power.accounting import Accounting
     from power.battery import Battery
@@ -36,6 +37,7 @@ class SiteBlock:
         solar: Its solar array, or None.
         battery: Its battery, or None.
         reserve: What its cooling keeps in hand.
+        heat: Who buys its heat, or None.
         wind: Its wind turbines, or None.
         generators: Its groups of generators.
         export: Its right to export, or None.
@@ -46,6 +48,7 @@ class SiteBlock:
     solar: SolarArray | None
     battery: Battery | None
     reserve: Reserve
+    heat: HeatBuyer | None = None
     wind: WindTurbines | None = None
     generators: tuple[Generator, ...] = ()
     export: GridExport | None = None

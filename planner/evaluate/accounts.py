@@ -120,4 +120,9 @@ def cost_terms(
             for b, result in zip(week.blocks, blocks, strict=True)
             if b.battery is not None and b.battery.final_rule == FREE
         ),
+        heat=-sum(
+            float(result.heat_sold_kw_th.sum()) * slot_h * block.heat.price_per_kwh
+            for block, result in zip(week.blocks, blocks, strict=True)
+            if block.heat is not None
+        ),
     )

@@ -10,6 +10,7 @@ from planner.evaluate.accounts import carbon_per_it_kwh, check_accounts, cost_te
 from planner.evaluate.agreements import agreement_money, check_agreements, ppa_flows
 from planner.evaluate.bill import check_contracts, settle_bill
 from planner.evaluate.chances import SIMULATED_WEEKS, check_chances, with_chances
+from planner.evaluate.cold import cold_change_kwh
 from planner.evaluate.events import check_limits
 from planner.evaluate.header import check_header, check_names
 from planner.evaluate.own_supply import check_own
@@ -170,6 +171,9 @@ def _totals(
         generation_kwh=energy_kwh("generation_kw"),
         generation_carbon_kg=generation_kg,
         export_kwh=energy_kwh("export_kw"),
+        heat_sold_kwh_th=energy_kwh("heat_sold_kw_th"),
+        heat_pump_kwh=energy_kwh("heat_pump_kw"),
+        cold_change_kwh_th=sum(cold_change_kwh(b, r) for b, r in zip(week.blocks, blocks, strict=True)),
     )
 
 

@@ -105,7 +105,7 @@ class BlockResult:
         block: Name of the block.
         it_kw: IT power.
         cooling_kw: Cooling power.
-        facility_kw: IT and cooling power.
+        facility_kw: Power of IT, cooling and heat pumps.
         import_kw: Grid import.
         solar_kw: Solar power used.
         curtailed_kw: Solar and wind power on offer and not used.
@@ -119,6 +119,11 @@ class BlockResult:
         generation_kw: Power of generators.
         generation_kg: Their carbon in the slot, kgCO2e.
         export_kw: Export to the grid.
+        fill_kw_th: Heat rejected to fill the tank with cold.
+        draw_kw_th: Heat of the racks that goes into the tank.
+        cold_kwh_th: Cold in the tank, kWh of heat.
+        heat_sold_kw_th: Heat sold.
+        heat_pump_kw: Power of the heat pumps.
     """
 
     block: str
@@ -138,6 +143,11 @@ class BlockResult:
     generation_kw: npt.NDArray[np.float64]
     generation_kg: npt.NDArray[np.float64]
     export_kw: npt.NDArray[np.float64]
+    fill_kw_th: npt.NDArray[np.float64]
+    draw_kw_th: npt.NDArray[np.float64]
+    cold_kwh_th: npt.NDArray[np.float64]
+    heat_sold_kw_th: npt.NDArray[np.float64]
+    heat_pump_kw: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -179,6 +189,7 @@ class CostTerms:
         export: Export to the grid; below zero where it earns.
         ppa: What power purchase agreements add to the bill of the import.
         stored: What batteries with a free end hold at the end, at its worth, below zero; decides, but nobody pays it.
+        heat: What is paid for heat sold, below zero.
     """
 
     energy: float
@@ -192,10 +203,11 @@ class CostTerms:
     export: float = 0.0
     ppa: float = 0.0
     stored: float = 0.0
+    heat: float = 0.0
 
     @property
     def paid(self) -> float:
-        """Money really paid: energy, contracts, agreements, generators, demand, water, wear, less what export earns."""
+        """Money really paid: energy, contracts, agreements, generators, demand, water, wear, less export and heat."""
         return (
             self.energy
             + self.contracts
@@ -205,6 +217,7 @@ class CostTerms:
             + self.demand
             + self.water
             + self.wear
+            + self.heat
         )
 
     @property
@@ -218,7 +231,7 @@ class Evaluation:
     """The verdict on a calendar.
 
     Args:
-        energy_kwh: Facility energy: IT and cooling, whatever it came from.
+        energy_kwh: Facility energy: IT, cooling and heat pumps, whatever it came from.
         import_kwh: Energy bought from the grid.
         it_energy_kwh: IT energy, idle GPUs included.
         solar_kwh: Solar energy used.
@@ -238,6 +251,9 @@ class Evaluation:
         generation_kwh: Energy of generators.
         generation_carbon_kg: Their carbon, part of `carbon_kg`, kgCO2e.
         export_kwh: Energy exported.
+        heat_sold_kwh_th: Heat sold, kWh of heat.
+        heat_pump_kwh: Energy of the heat pumps.
+        cold_change_kwh_th: Cold in the tanks at the end less that at the start, kWh of heat.
     """
 
     energy_kwh: float
@@ -260,11 +276,24 @@ class Evaluation:
     generation_kwh: float = 0.0
     generation_carbon_kg: float = 0.0
     export_kwh: float = 0.0
+    heat_sold_kwh_th: float = 0.0
+    heat_pump_kwh: float = 0.0
+    cold_change_kwh_th: float = 0.0
 
     @property
     def cost(self) -> float:
-        """Money really paid: energy, demand, water and wear."""
+        """Money really paid: energy, demand, water and wear, less what heat brings."""
         return self.terms.paid
+
+    @property
+    def erf(self) -> float:
+        """Energy reuse factor: heat sold over facility energy; 0 if there is none."""
+        return self.heat_sold_kwh_th / self.energy_kwh if self.energy_kwh > 0.0 else 0.0
+
+    @property
+    def ere(self) -> float:
+        """Energy reuse effectiveness: facility energy less heat sold, over IT energy; 1 if there is none."""
+        return (self.energy_kwh - self.heat_sold_kwh_th) / self.it_energy_kwh if self.it_energy_kwh > 0.0 else 1.0
 
     @property
     def pue(self) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.evaluate.cold import cold_replay, plan_flows
 from planner.evaluate.finding import Spans
 from planner.evaluate.own_supply import own_supply
 from planner.evaluate.record import BlockResult
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.evaluate.cold import ColdReplay
     from planner.evaluate.own_supply import Own
     from planner.evaluate.trace import RunTrace
     from planner.week import Block, Signals, Week
@@ -119,11 +121,12 @@ class BlockReplay:
     Args:
         result: Slot means and limits.
         it_kw: IT power, kW, shape (P,).
-        facility_kw: IT and cooling power, kW, shape (P,).
+        facility_kw: Power of IT, cooling and heat pumps, kW, shape (P,).
         import_kw: Grid import if solar and battery are steady within the slot, kW, shape (P,).
         offer_kw: Solar power on offer, kW, shape (T,).
         wind_offer_kw: Wind power on offer, kW, shape (T,).
         own: What the calendar decides about its own supply.
+        cold: What tank and heat pumps did, or None where the block has neither.
         ride_through_s: Time from the loss of heat rejection until chip cases reach their limit, s, shape (P,), or None
             where the site asks for none.
     """
@@ -136,6 +139,7 @@ class BlockReplay:
     wind_offer_kw: npt.NDArray[np.float64]
     own: Own
     ride_through_s: npt.NDArray[np.float64] | None
+    cold: ColdReplay | None
 
 
 def replay_block(
@@ -170,10 +174,20 @@ def replay_block(
         own_c = setpoint_c(block.plant, dry_c, wet_c)
         asked_c = np.array([np.nan if asked is None else asked for asked in plan.supply_setpoint_c])
         held_c = np.where(np.isnan(asked_c), own_c, asked_c)[cut.slot]
-    state = cooling(block.plant, it_kw, dry_c[cut.slot], wet_c[cut.slot], supply_c=held_c)
+    flows = plan_flows(block, plan, week.grid.n_slots)
+    state = cooling(
+        block.plant,
+        it_kw,
+        dry_c[cut.slot],
+        wet_c[cut.slot],
+        supply_c=held_c,
+        heat_sold_kw=flows.sold_kw[cut.slot],
+        tank_kw=flows.tank_kw[cut.slot],
+    )
+    pump_kw = np.where(powered[cut.slot], state.heat_pump_kw, 0.0)
     cooling_kw = np.where(powered[cut.slot], state.cooling_kw, 0.0)
     water_l_per_h = np.where(powered[cut.slot], state.water_l_per_h, 0.0)
-    facility_kw = it_kw + cooling_kw
+    facility_kw = it_kw + cooling_kw + pump_kw
     charge_kw, discharge_kw = np.array(plan.charge_kw), np.array(plan.discharge_kw)
     solar_kw, offer_kw = np.array(plan.solar_kw), week.solar_kw(block, seen)
     own, wind_offer_kw = own_supply(week, block, plan), week.wind_kw(block, seen)
@@ -184,7 +198,7 @@ def replay_block(
         wind_kw = np.clip(open_kw - solar_kw, 0.0, _most_kw(wind_kw, week.wind_kw(block), wind_offer_kw))
         # what is missing is taken off the export before it is imported
         export_kw = np.clip(export_kw - (open_kw - solar_kw - wind_kw), 0.0, export_kw)
-    flows_kw = charge_kw + export_kw - discharge_kw - solar_kw - wind_kw - own.generation_kw
+    supply_kw = charge_kw + export_kw - discharge_kw - solar_kw - wind_kw - own.generation_kw
     stored_kwh = np.zeros(week.grid.n_slots)
     if block.battery is not None:
         stored_kwh = states_kwh(block.battery, charge_kw, discharge_kw, week.grid.slot_h)
@@ -193,7 +207,7 @@ def replay_block(
         it_kw=cut.slot_mean(it_kw),
         cooling_kw=cut.slot_mean(cooling_kw),
         facility_kw=mean_kw,
-        import_kw=mean_kw + flows_kw,
+        import_kw=mean_kw + supply_kw,
         solar_kw=solar_kw,
         curtailed_kw=np.maximum(0.0, offer_kw - solar_kw) + np.maximum(0.0, wind_offer_kw - wind_kw),
         charge_kw=charge_kw,
@@ -201,20 +215,28 @@ def replay_block(
         battery_kwh=stored_kwh,
         capacity_kw=week.capacity_kw(block),
         w_max_kw=np.where(
-            powered, (w_max_n1_kw if block.reserve.one_out else w_max_kw)(block.plant, dry_c, wet_c), 0.0
+            powered,
+            (w_max_n1_kw if block.reserve.one_out else w_max_kw)(block.plant, dry_c, wet_c, tank_kw=flows.tank_kw),
+            0.0,
         ),
         water_l=cut.slot_mean(water_l_per_h) * week.grid.slot_h,
         wind_kw=wind_kw,
         generation_kw=own.generation_kw,
         generation_kg=own.generation_kg,
         export_kw=export_kw,
+        fill_kw_th=flows.fill_kw,
+        draw_kw_th=flows.draw_kw,
+        cold_kwh_th=flows.cold_kwh(block.plant, week.grid.slot_h),
+        heat_sold_kw_th=cut.slot_mean(np.where(powered[cut.slot], state.heat_sold_kw, 0.0)),
+        heat_pump_kw=cut.slot_mean(pump_kw),
     )
     ride_s = None
     if block.reserve.restart_s is not None:
         ride_s = _ride_through_s(block, it_kw, dry_c[cut.slot], wet_c[cut.slot], held_c)
         ride_s[~powered[cut.slot]] = np.inf
+    cold = cold_replay(block, flows, state, it_kw, held_c, cut.slot) if block.has_tank or block.heat else None
     return BlockReplay(
-        result, it_kw, facility_kw, facility_kw + flows_kw[cut.slot], offer_kw, wind_offer_kw, own, ride_s
+        result, it_kw, facility_kw, facility_kw + supply_kw[cut.slot], offer_kw, wind_offer_kw, own, ride_s, cold
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.evaluate.cold import check_cold, check_stated_cold
 from planner.evaluate.finding import ABSOLUTE_KW, RELATIVE, Spans, differs, worst
 from planner.evaluate.ramp import check_ramp
 
@@ -48,7 +49,16 @@ def check_block(week: Week, block: Block, seen: BlockReplay, cut: Pieces) -> lis
     capacity_kw, w_max_kw = result.capacity_kw[cut.slot], result.w_max_kw[cut.slot]
     says = "puts on its cooling with one unit out" if block.reserve.one_out else "puts on its cooling"
     return [
-        *worst(week, "capacity", name, seen.facility_kw, capacity_kw, "kW", "takes (IT and cooling)", over=cut.spans),
+        *worst(
+            week,
+            "capacity",
+            name,
+            seen.facility_kw,
+            capacity_kw,
+            "kW",
+            "takes (IT, cooling, heat pumps)" if block.heat else "takes (IT and cooling)",
+            over=cut.spans,
+        ),
         *worst(week, "import-capacity", name, seen.import_kw, import_kw, "kW", "imports", over=cut.spans),
         *worst(week, "cooling-limit", name, seen.it_kw, w_max_kw, "kW", says, over=cut.spans),
         *_check_ride_through(week, block, seen, cut),
@@ -57,6 +67,7 @@ def check_block(week: Week, block: Block, seen: BlockReplay, cut: Pieces) -> lis
         *worst(week, "solar", name, result.solar_kw, 0.0, "kW", "uses of its solar array", least=True),
         *check_ramp(week, block, seen.it_kw, cut),
         *_check_battery(week, block, seen, cut),
+        *check_cold(week, block, seen, cut),
     ]
 
 
@@ -176,9 +187,13 @@ def check_stated(week: Week, plan: BlockPlan, seen: BlockReplay) -> Iterator[Vio
             "stored energy",
         ),
     )
+    yield from check_stated_cold(week, plan, result)
     served_kw = np.array(plan.import_kw) + np.array(plan.solar_kw) + np.array(plan.discharge_kw)
     served_kw += seen.own.wind_kw + seen.own.generation_kw
-    used_kw = np.array(plan.it_kw) + np.array(plan.cooling_kw) + np.array(plan.charge_kw) + seen.own.export_kw
+    pumps_kw = np.array(plan.heat_pump_kw) if plan.heat_pump_kw else 0.0
+    used_kw = (
+        np.array(plan.it_kw) + np.array(plan.cooling_kw) + np.array(plan.charge_kw) + pumps_kw + seen.own.export_kw
+    )
     yield from differs(
         week, "balance", name, served_kw, used_kw, RELATIVE * np.maximum(used_kw, 1.0), "kW", "all sources together"
     )

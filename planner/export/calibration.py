@@ -21,7 +21,7 @@ def calibration_lines(found: Calibration, telemetry: Telemetry) -> list[str]:
     if not found.balances:
         lines.append("  not checked: no loop has readings of flow and both temperatures")
     lines += ["", f"Settings, fitted to {found.fitted.days} days of {telemetry.source}:"]
-    lines += _aligned([["", "before", "fitted", "std. dev.", ""], *(_estimate_row(e) for e in found.estimates)])
+    lines += _aligned([["", "before", "fitted", "95 % within", ""], *(_estimate_row(e) for e in found.estimates)])
     errors = [e for e in found.sensor_errors if f"{e.value:.2g}" not in {"0", "-0"}]
     lines += ["", "Instruments' own errors, as the fit has them (shown minus true):"]
     lines += _aligned([[e.signal, f"{e.value:+.2f} K" if e.unit else f"{100 * e.value:+.1f} %"] for e in errors])
@@ -63,20 +63,20 @@ def _toml(value: Any) -> str:
 
 def _estimate_row(e: Estimate) -> list[str]:
     unit = f" {e.known.unit}" if e.known.unit else ""
-    note = "" if e.told else "the readings do not tell it: moved with the others, stays assumed"
+    note = "" if e.told else "not identifiable from these readings: moved with the others, stays assumed"
     if e.at_bound:
         note = f"{note}{'; ' if note else ''}at the end of its physical span"
-    spread = "unknown" if math.isinf(e.deviation) else f"{e.deviation:.2g}"
-    return [e.known.setting, f"{e.before:.4g}", f"{e.value:.4g}", spread + unit, note]
+    within = "unknown" if math.isinf(e.within) else f"{e.within:.2g}"
+    return [e.known.setting, f"{e.before:.4g}", f"{e.value:.4g}", within + unit, note]
 
 
 def _sample_lines(sample: Sample) -> list[str]:
-    rows = [["", "before", "", "fitted", ""], ["", *(["CV-RMSE", "NMBE"] * 2)]]
-    rows += [[b.signal, *_pair(b), *_pair(a)] for b, a in zip(sample.before, sample.after, strict=True)]
+    rows = [["", "before", "", "fitted", "", "noise alone"], ["", *(["CV-RMSE", "NMBE"] * 2), "CV-RMSE"]]
+    rows += [[b.signal, *_pair(b), *_pair(a), _floor(a)] for b, a in zip(sample.before, sample.after, strict=True)]
     lines = _aligned(rows)
     if math.isfinite(sample.pue_within_after_pct):
         lines.append(
-            f"  PUE within 0.01 on {sample.pue_within_before_pct:.1f} % of the readings before, "
+            f"  PUE within 0.01 on {sample.pue_within_before_pct:.1f} % of the hours before, "
             f"{sample.pue_within_after_pct:.1f} % fitted"
         )
     return lines
@@ -89,6 +89,10 @@ def _pair(score: Score) -> list[str]:
     if math.isnan(score.cv_rmse_pct):
         return ["-", "-"]
     return [f"{score.cv_rmse_pct:.1f} %", f"{score.nmbe_pct:+.1f} %"]
+
+
+def _floor(score: Score) -> str:
+    return "-" if math.isnan(score.floor_pct) else f"{score.floor_pct:.1f} %"
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:

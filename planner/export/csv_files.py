@@ -35,6 +35,7 @@ WINDOW_COLUMNS = (
     "why",
     "notes",
 )
+REUSE_COLUMNS = ("cold_kwh_th", "fill_kw_th", "draw_kw_th", "heat_sold_kw_th", "heat_pump_kw")
 SLOT_COLUMNS = (
     "calendar_id",
     "block",
@@ -97,13 +98,17 @@ def windows_csv(calendar: Calendar, runs: Sequence[RunCalendar]) -> bytes:
 
 
 def slots_csv(calendar: Calendar) -> bytes:
-    """Return one row per block and slot, UTF-8; power is the slot's mean, the battery's state that at its end.
+    """Return one row per block and slot, UTF-8; power is the slot's mean, states are those at its end.
+
+    Where a block has a tank or sells heat, the columns of these stand behind all others, empty for blocks without.
 
     Args:
         calendar: The header.
     """
     tz = zone(calendar.timezone)
     notes = " ".join(calendar.notes)
+    reused = any(getattr(plan, name) for plan in calendar.blocks for name in REUSE_COLUMNS)
+    more = REUSE_COLUMNS if reused else ()
     slot = timedelta(minutes=calendar.slot_minutes)
     edges = [calendar.valid_from + i * slot for i in range(calendar.n_slots + 1)]
 
@@ -126,11 +131,13 @@ def slots_csv(calendar: Calendar) -> bytes:
                 plan.supply_setpoint_c,
                 *(_own_series(plan) if owns else ()),
             ]
+            reuse = [getattr(plan, name) or (None,) * calendar.n_slots for name in more]
             for i, values in enumerate(zip(*series, strict=True)):
-                yield (calendar.calendar_id, plan.block, *times(edges[i], edges[i + 1]), *values, notes)
+                of_reuse = (values_of[i] for values_of in reuse)
+                yield (calendar.calendar_id, plan.block, *times(edges[i], edges[i + 1]), *values, notes, *of_reuse)
 
     columns = (*SLOT_COLUMNS[:-1], *OWN_COLUMNS, SLOT_COLUMNS[-1]) if owns else SLOT_COLUMNS
-    return _table(columns, rows())
+    return _table((*columns, *more), rows())
 
 
 def _own_series(plan: BlockPlan) -> tuple[Sequence[float], ...]:

@@ -13,9 +13,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from planner.cold_flows import planned_flows
 from planner.errors import ConfigError
 from planner.timegrid import iso
-from thermal.reserve import carried_it_kw
+from thermal.limit import it_limit_kw
 
 if TYPE_CHECKING:
     from planner.week import Block, Week
@@ -32,8 +33,8 @@ AUTHORITY = (
     "as its time comes, only on a point whose metadata name this integration, and read the accepted setpoint back."
 )
 BOUNDARY = (
-    "Load targets limit IT power to what the block's cooling carries with the site's own reserve in hand. Grid and "
-    "contract limits are not in them."
+    "Load targets limit IT power to what the block's cooling carries with the site's own reserve in hand, and with the "
+    "tank as the calendar uses it. Grid and contract limits are not in them."
 )
 
 
@@ -61,7 +62,7 @@ def dsx_json(week: Week, calendar: Calendar, *, integration: str, tags: Mapping[
         "setpoint_requests": [
             _request(week, block, plan, integration, tags) for block, plan in blocks if block.plant.loop is not None
         ],
-        "capacity_limits": [_limits(week, block, integration) for block, _ in blocks],
+        "capacity_limits": [_limits(week, block, plan, integration) for block, plan in blocks],
     }
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
@@ -111,8 +112,10 @@ def _request(week: Week, block: Block, plan: BlockPlan, integration: str, tags: 
     }
 
 
-def _limits(week: Week, block: Block, integration: str) -> dict[str, Any]:
-    carried_kw = carried_it_kw(block.plant, block.reserve, week.signals.dry_bulb_c, week.signals.wet_bulb_c)
+def _limits(week: Week, block: Block, plan: BlockPlan, integration: str) -> dict[str, Any]:
+    dry_c, wet_c = week.signals.dry_bulb_c, week.signals.wet_bulb_c
+    tank_kw = planned_flows(plan).tank_kw
+    allowed_kw = it_limit_kw(block.plant, block.reserve, week.plant_powered(block), dry_c, wet_c, tank_kw)
     return {
         "block": block.name,
         "topic": f"grid/v1/isv/{integration}/loadtarget/set",
@@ -126,7 +129,7 @@ def _limits(week: Week, block: Block, integration: str) -> dict[str, Any]:
                     "load_constraint": {"value": max(round(float(kw), DIGITS), LEAST_KW), "unit": "kilowatt"},
                     "strategy": {"best_effort": False},
                 }
-                for start, kw in zip(week.grid.starts, carried_kw, strict=True)
+                for start, kw in zip(week.grid.starts, allowed_kw, strict=True)
             ]
         },
     }

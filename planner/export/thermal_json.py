@@ -12,10 +12,13 @@ from planner.export.points import points
 from planner.timegrid import iso, week_name
 from thermal.alarms import Level
 from thermal.catalogue import describe
+from thermal.quantity import MEASURED
 
 if TYPE_CHECKING:
     from planner.thermal_outlook import BlockOutlook, ThermalOutlook
+    from thermal.calibrate import Balance, Score
     from thermal.derating import Derate
+    from thermal.measured import AgainstPlan, Measured
     from thermal.quantity import Quantity
     from thermal.reach import Reach
 
@@ -27,13 +30,23 @@ SERIES = (
     "facility_return_temp_c", "sink_temp_c", "flow_l_per_min", "head_kpa", "cdu_load_share", "fan_speed",
     "water_l_per_h", "heat_taken_kw",
 )  # fmt: skip
-NOT_MEASURED = (
-    ("Trend of approach and temperature rise (fouling)", "needs months of the building's own temperatures and flows"),
-    ("Plan against what happened", "needs telemetry of power, temperatures and flows"),
-    ("Leak detection", "known to the building system's sensors alone"),
-    ("UPS on the rack pumps, and their hardware trip", "known to the site alone"),
-)
-"""What facility staff look at too, and no model knows."""
+REUSE_SERIES = ("heat_sold_kw", "heat_pump_kw", "tank_kw")
+"""Written only where a block sells heat or uses its tank."""
+FOULING = "Trend of approach and temperature rise (fouling)"
+PLAN = "Plan against what happened"
+
+
+def not_measured(outlook: ThermalOutlook) -> tuple[tuple[str, str], ...]:
+    """Return what facility staff look at too, and neither the model nor the readings given know, each with why."""
+    found = [block.measured for block in outlook.blocks]
+    trends = all(told is not None and any(t.change.value is not None for t in told.trends) for told in found)
+    plan = all(told is not None and told.against_plan for told in found)
+    return (
+        *([] if trends else [(FOULING, "needs weeks of the loops' temperatures and flows (--telemetry)")]),
+        *([] if plan else [(PLAN, "needs readings of the hours that a calendar in force plans (--telemetry)")]),
+        ("Leak detection", "known to the building system's sensors alone"),
+        ("UPS on the rack pumps, and their hardware trip", "known to the site alone"),
+    )
 
 
 def thermal_document(outlook: ThermalOutlook) -> dict[str, Any]:
@@ -61,7 +74,7 @@ def thermal_document(outlook: ThermalOutlook) -> dict[str, Any]:
             "wet_bulb_c": _series(outlook.signals.wet_bulb_c),
             "tag": "modelled",
         },
-        "not_measured": [{"what": what, "why": why} for what, why in NOT_MEASURED],
+        "not_measured": [{"what": what, "why": why} for what, why in not_measured(outlook)],
         "blocks": [_block(outlook, block) for block in outlook.blocks],
         "provenance": [
             asdict(entry)
@@ -111,6 +124,7 @@ def _block(outlook: ThermalOutlook, block: BlockOutlook) -> dict[str, Any]:
             for margin in report.margins
         ],
         "derates": [_derate(outlook, derate) for derate in report.derates],
+        "plan_limits": [_derate(outlook, spell) for spell in report.limit_spells],
         "seconds_to_limit": [_reach(outlook, reach, report.now) for reach in report.reaches],
         "mode_hours": {mode: _quantity(quantity) for mode, quantity in report.mode_hours.items()},
         "kpis": [asdict(kpi) for kpi in report.kpis],
@@ -123,13 +137,43 @@ def _block(outlook: ThermalOutlook, block: BlockOutlook) -> dict[str, Any]:
                 "owner": alarm.owner,
                 "from": None if alarm.slot is None else iso(starts[alarm.slot]),
                 "hours": alarm.hours_h,
+                "tag": alarm.tag,
             }
             for alarm in report.alarms
         ],
+        "measured": None if block.measured is None else _measured(block.measured),
         "points": [asdict(point) for point in points(block.plant)],
         "slots": {name: _series(getattr(report.hours, name)) for name in SERIES}
-        | {name: getattr(report.hours, name).tolist() for name in ("mode", "cause", "worst_unit")},
+        | {name: _series(getattr(report.hours, name)) for name in REUSE_SERIES if getattr(report.hours, name).any()}
+        | {name: getattr(report.hours, name).tolist() for name in ("mode", "cause", "worst_unit")}
+        | {"limit_kw": _series(report.limit.it_kw), "limit_cause": report.limit.cause.tolist()},
         "plant_values": [asdict(described) for described in describe(block.plant)],
+    }
+
+
+def _measured(found: Measured) -> dict[str, Any]:
+    def plain(row: Balance | Score | AgainstPlan) -> dict[str, Any]:
+        values = asdict(row).items()
+        return {name: _rounded(value) if isinstance(value, float) else value for name, value in values} | {
+            "tag": MEASURED
+        }
+
+    return {
+        "source": found.source,
+        "span": found.span,
+        "trends": {
+            trend.name: {
+                "latest": _rounded(trend.latest.value),
+                "change_in_30_days": _rounded(trend.change.value),
+                "give_or_take": _rounded(trend.give_or_take.value),
+                "unit": trend.latest.unit,
+                "tag": trend.latest.tag,
+            }
+            for trend in found.trends
+        },
+        "energy_balance": [plain(balance) for balance in found.balances],
+        "model_against_meters": [plain(score) for score in found.scores],
+        "plan_against_meters": [plain(row) for row in found.against_plan],
     }
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.export import thermal_view, view
+from planner.export import measured_view, thermal_view
 from planner.export.charts.cooling import cooling_figure
 from planner.export.charts.frame import TimeAxis, power_scale
 from planner.export.page import embedded, page
-from planner.export.thermal_json import NOT_MEASURED
+from planner.export.thermal_json import not_measured
 
 if TYPE_CHECKING:
     from planner.thermal_outlook import ThermalOutlook
@@ -25,9 +25,10 @@ def thermal_html(outlook: ThermalOutlook) -> bytes:
     return page(
         "thermal.html.j2",
         view=thermal_view,
-        provenance=view.provenance_rows(outlook.provenance),
+        measured_view=measured_view,
+        provenance=thermal_view.provenance_rows(outlook),
         outlook=outlook,
         labels=outlook.labels,
-        unmeasured=[(what, "not measured", why) for what, why in NOT_MEASURED],
+        unmeasured=[(what, "not measured", why) for what, why in not_measured(outlook)],
         blocks=[(block, embedded(cooling_figure(block, outlook.signals, time, scale))) for block in outlook.blocks],
     )

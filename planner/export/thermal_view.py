@@ -6,20 +6,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.export import wording
+from planner.export import view, wording
 from planner.export.points import points
 from planner.export.view import Card
 from planner.timegrid import week_name
 from thermal.alarms import Level, unit_name
 from thermal.catalogue import describe
-from thermal.quantity import ASSUMED
+from thermal.derating import AIR, LIQUID
+from thermal.quantity import ASSUMED, MEASURED
 from thermal.transient import Event
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from planner.thermal_outlook import BlockOutlook, ThermalOutlook
     from thermal.alarms import Alarm
+    from thermal.derating import Derate
     from thermal.quantity import Quantity
 
 NONE = "\u2013"
@@ -29,6 +32,9 @@ KINDS = {
     "room_air": "air-cooled room",
 }
 """How each kind of plant is told."""
+
+SIGNALS = ("dry_bulb_c", "wet_bulb_c", "ci_gco2_per_kwh")
+"""The signals that the report stands on; prices and sunshine play no part in it."""
 
 SIGNS = {Level.RED: "\u2715", Level.AMBER: "\u25b2", Level.GREEN: "\u2713"}
 """A sign per level, so that none is told by its colour alone."""
@@ -44,6 +50,7 @@ FIGURES = {
     "it_kw": "IT power",
     "w_max_kw": "Cooling carries",
     "w_max_n1_kw": "Carries with one unit out",
+    "limit_kw": "A plan may take",
     "cooling_kw": "Power of cooling",
     "setpoint_c": "Supply to request",
     "rack_supply_c": "Liquid to the racks",
@@ -62,6 +69,8 @@ FIGURES = {
     "cdu_load_one_out_share": "CDU load with one out",
     "fan_speed": "Fan speed",
     "air_supply_c": "Air to the racks",
+    "heat_sold_kw": "Heat sold",
+    "tank_kw": "Heat rejected for the tank; below zero it takes up heat",
 }
 """How each figure of the loops is told."""
 
@@ -91,6 +100,11 @@ def moment(outlook: ThermalOutlook, slot: int) -> str:
     return wording.local(outlook.grid.starts[slot], outlook.tz)
 
 
+def provenance_rows(outlook: ThermalOutlook) -> tuple[tuple[str, ...], ...]:
+    """Return one row per signal that this report stands on: the weather, and carbon for CUE."""
+    return view.provenance_rows([entry for entry in outlook.provenance if entry.signal in SIGNALS])
+
+
 def now_told(outlook: ThermalOutlook, block: BlockOutlook) -> str:
     """Return which hour the report calls "now"."""
     present = outlook.grid.start <= outlook.issued_at < outlook.grid.end
@@ -112,15 +126,29 @@ def _alarm_card(outlook: ThermalOutlook) -> Card:
 def _capacity_card(outlook: ThermalOutlook) -> Card:
     derated_h = [block.report.totals["derate_h"].value or 0.0 for block in outlook.blocks]
     worst = outlook.blocks[int(np.argmax(derated_h))]
+    held = _held_back(outlook)
     if not max(derated_h):
-        return Card("Cooling carries", "its rated power", ("no hour is derated, with all units in service",))
+        return Card("Cooling carries", "its rated power", ("no hour is derated, with all units in service", *held))
     least_kw = worst.report.totals["w_max_least_kw"].value or 0.0
+    told = f"{worst.name} carries {wording.power(least_kw)} of {wording.power(worst.plant.rated_it_kw)} at the least"
     return Card(
         "Derated",
         wording.hours(max(derated_h)),
-        (f"{worst.name} carries {wording.power(least_kw)} of {wording.power(worst.plant.rated_it_kw)} at the least",),
+        (told, *held),
         bad=any(block.report.totals["over_capacity_h"].value for block in outlook.blocks),
     )
+
+
+def _held_back(outlook: ThermalOutlook) -> tuple[str, ...]:
+    """Return where a plan may take less than the plant carries, in the block where the share is the least."""
+    limited = [b for b in outlook.blocks if (b.report.limit.it_kw < b.report.hours.w_max_kw).any()]
+    if not limited:
+        return ()
+    block = min(limited, key=lambda b: float(b.report.limit.it_kw.min()) / b.plant.rated_it_kw)
+    limit = block.report.limit
+    least = int(np.argmin(limit.it_kw))
+    told = f"a plan may take {wording.power(float(limit.it_kw[least]))} at the least: {_cause(str(limit.cause[least]))}"
+    return (told,)
 
 
 def _margin_card(outlook: ThermalOutlook) -> Card:
@@ -155,13 +183,14 @@ def block_title(block: BlockOutlook) -> str:
 
 
 def alarm_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
-    """Return what asks for an action: level, sign, name, sentence, action, owner, since when, hours."""
+    """Return what asks for an action: level, sign, name, sentence, how known, action, owner, since when, hours."""
     return tuple(
         (
             str(alarm.level),
             SIGNS[alarm.level],
             alarm.name,
             alarm.told,
+            alarm.tag,
             alarm.action,
             alarm.owner,
             _when(outlook, alarm),
@@ -173,12 +202,16 @@ def alarm_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tuple[str,
 
 
 def green_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
-    """Return the checks that are green: name, sentence, time."""
+    """Return the checks that are green: name, sentence, time, how it is known."""
     green = [alarm for alarm in block.report.alarms if alarm.level is Level.GREEN]
-    return tuple((f"{SIGNS[Level.GREEN]} {alarm.name}", alarm.told, _when(outlook, alarm)) for alarm in green)
+    return tuple(
+        (f"{SIGNS[Level.GREEN]} {alarm.name}", alarm.told, _when(outlook, alarm), alarm.tag) for alarm in green
+    )
 
 
 def _when(outlook: ThermalOutlook, alarm: Alarm) -> str:
+    if alarm.tag == MEASURED:
+        return "until now"
     return "all week" if alarm.slot is None else moment(outlook, alarm.slot)
 
 
@@ -190,9 +223,12 @@ def capacity_rows(block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
         ("it_peak_kw", "Highest IT power of the week"),
         ("w_max_least_kw", "Carries at the least"),
         ("w_max_n1_least_kw", "Carries at the least with one unit out"),
+        ("limit_least_kw", "A plan may take at the least"),
         ("derate_h", "Hours below rated IT power"),
         ("derate_n1_h", "The same with one unit out"),
+        ("limited_h", "Hours in which a plan may not take rated IT power"),
         ("over_capacity_h", "Hours with more IT power than is carried"),
+        ("over_limit_h", "Hours with more IT power than a plan may take"),
         ("without_reserve_h", "Hours in which no unit may fail"),
     )
     return tuple((told, told_quantity(totals[name]), totals[name].tag) for name, told in names)
@@ -200,18 +236,43 @@ def capacity_rows(block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
 
 def derate_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
     """Return every derated spell: start, length, least power, cause, hottest dry and wet bulb."""
+    return _spell_rows(outlook, block.report.derates)
+
+
+def limit_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
+    """Return every spell in which a plan may take less than rated IT power, as `derate_rows` does."""
+    return _spell_rows(outlook, block.report.limit_spells)
+
+
+def limit_told(block: BlockOutlook) -> str:
+    """Return in a sentence what the site has its plan hold back."""
+    held = []
+    if block.reserve.one_out:
+        held.append("any one unit out (cooling_n1)")
+    if block.reserve.restart_s is not None:
+        held.append(f"heat rejection lost for {block.reserve.restart_s:g} s (ride_through_restart_s)")
+    if not held:
+        return "The site asks its plan for no reserve, neither cooling_n1 nor ride_through_restart_s."
+    return f"The site asks its plan to bear {' and '.join(held)}."
+
+
+def _spell_rows(outlook: ThermalOutlook, spells: Iterable[Derate]) -> tuple[tuple[str, ...], ...]:
     grid = outlook.grid
     return tuple(
         (
-            moment(outlook, derate.first),
-            wording.hours((derate.after - derate.first) * grid.slot_h),
-            wording.power(derate.least_kw),
-            f"{derate.cause} at its limit",
-            f"{derate.hottest_dry_bulb_c:.1f} \u00b0C",
-            f"{derate.hottest_wet_bulb_c:.1f} \u00b0C",
+            moment(outlook, spell.first),
+            wording.hours((spell.after - spell.first) * grid.slot_h),
+            wording.power(spell.least_kw),
+            _cause(spell.cause),
+            f"{spell.hottest_dry_bulb_c:.1f} \u00b0C",
+            f"{spell.hottest_wet_bulb_c:.1f} \u00b0C",
         )
-        for derate in block.report.derates
+        for spell in spells
     )
+
+
+def _cause(cause: str) -> str:
+    return f"{cause} at its limit" if cause in {LIQUID, AIR} else cause
 
 
 def temperature_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
@@ -294,16 +355,19 @@ def use_rows(block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
         ("water_l", "Make-up water"),
         ("water_peak_l_per_h", "Make-up water, highest"),
         ("heat_reused_kwh", "Heat given to others"),
+        ("heat_pump_kwh", "Energy of heat pumps"),
+        ("tank_filled_kwh", "Heat rejected to fill the tank"),
+        ("tank_drawn_kwh", "Heat that went into the tank"),
     )
     residual_kw = totals["energy_balance_residual_kw"].value or 0.0
     return (
-        *((told, told_quantity(totals[name]), totals[name].tag) for name, told in names),
+        *((told, told_quantity(totals[name]), totals[name].tag) for name, told in names if name in totals),
         ("Energy balance of the model, largest residual", f"{residual_kw:.1g} kW", "modelled"),
     )
 
 
 def kpi_rows(block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
-    """Return PUE, WUE, ERF and CUE: name, value, standard, how it is known, boundary."""
+    """Return the key figures: name, value, standard, how it is known, boundary."""
     return tuple(
         (
             f"{kpi.name}, {kpi.title[0].lower()}{kpi.title[1:]}",

@@ -114,6 +114,7 @@ def cards(outcome: Outcome) -> tuple[Card, ...]:
             (
                 f"PUE {found.pue:.3f}, highest import {wording.power(found.peak_kw)}",
                 f"{wording.energy(found.it_energy_kwh)} of it IT, {wording.tokens(found.tokens)} tokens",
+                *_heat_line(outcome),
             ),
         ),
         Card(
@@ -123,6 +124,14 @@ def cards(outcome: Outcome) -> tuple[Card, ...]:
             bad=not every,
         ),
     )
+
+
+def _heat_line(outcome: Outcome) -> tuple[str, ...]:
+    found = outcome.evaluation
+    if all(block.heat is None for block in outcome.week.blocks):
+        return ()
+    sold = wording.energy(found.heat_sold_kwh_th)
+    return (f"{sold} of heat sold: ERF {found.erf:.3f}, ERE {found.ere:.3f}",)
 
 
 def saved_lines(outcome: Outcome, name: str) -> tuple[str, ...]:
@@ -207,6 +216,7 @@ def compare_rows(outcome: Outcome) -> tuple[CompareRow, ...]:
 
     week = outcome.week
     made = any(block.generators for block in week.blocks)
+    sells, stores = any(b.heat is not None for b in week.blocks), any(b.has_tank for b in week.blocks)
     return (
         row(f"Carbon of the grid import{' and of generators' if made else ''}", "carbon", "carbon_pct"),
         row("Money paid", "cost", "cost_pct"),
@@ -214,6 +224,7 @@ def compare_rows(outcome: Outcome) -> tuple[CompareRow, ...]:
         *(row(name, tell) for name, tell in power_view.told_costs(week) + own_supply.told_costs(week)),
         row("of which demand charge", "demand"),
         row("of which battery wear and water", "other_cost"),
+        *([row("of which heat sold", "heat_income")] if sells else []),
         row("Carbon at the plan's price (not paid)", "carbon_cost"),
         row("Facility energy", "energy", "energy_pct"),
         row("Grid import", "import"),
@@ -221,10 +232,19 @@ def compare_rows(outcome: Outcome) -> tuple[CompareRow, ...]:
         *(row(name, tell) for name, tell in own_supply.told_energy(week)),
         row("Highest import", "peak"),
         row("Water", "water"),
+        *(
+            [row("Heat sold", "heat"), row("Heat pumps", "heat_pumps"), row("ERF", "erf"), row("ERE", "ere")]
+            if sells
+            else []
+        ),
+        *([row("Cold in the tanks, change", "cold")] if stores else []),
         row("Tokens", "tokens"),
         row("Deadlines not kept", "missed"),
     )
 
+
+_SOLD = (("Heat sold", "heat"), ("Heat pumps", "heat_pumps"), ("ERF", "erf"), ("ERE", "ere"))
+"""Rows of heat sold: how each is told, and its teller."""
 
 _Money = Callable[[float], str]
 _TELLERS: dict[str, Callable[[Evaluation, _Money], str]] = {
@@ -239,6 +259,12 @@ _TELLERS: dict[str, Callable[[Evaluation, _Money], str]] = {
     "solar": lambda found, _: wording.energy(found.solar_kwh),
     "peak": lambda found, _: wording.power(found.peak_kw),
     "water": lambda found, _: wording.water(found.water_l),
+    "heat_income": lambda found, money: money(found.terms.heat),
+    "heat": lambda found, _: wording.energy(found.heat_sold_kwh_th),
+    "heat_pumps": lambda found, _: wording.energy(found.heat_pump_kwh),
+    "erf": lambda found, _: f"{found.erf:.3f}",
+    "ere": lambda found, _: f"{found.ere:.3f}",
+    "cold": lambda found, _: wording.energy(found.cold_change_kwh_th),
     "tokens": lambda found, _: wording.tokens(found.tokens),
     "missed": lambda found, _: f"{found.deadlines_missed} of {found.deadlines}",
     **own_supply.TELLERS,

@@ -93,6 +93,8 @@ def fit_curves(
     dry_bulb_c: npt.NDArray[np.float64],
     wet_bulb_c: npt.NDArray[np.float64],
     asked_kw: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
+    *,
+    rejection_only: bool = False,
 ) -> Curves:
     """Return a plant's curves: its envelope, and two pieces in slots in which the envelope is not certified convex.
 
@@ -102,6 +104,7 @@ def fit_curves(
         dry_bulb_c: Outdoor dry bulb, deg C, shape (T,).
         wet_bulb_c: Outdoor wet bulb, deg C, shape (T,).
         asked_kw: Least and largest IT power of the block, kW, shape (T,); those of the envelope.
+        rejection_only: Whether the envelope is that of the heat rejection alone.
     """
     rough = ~envelope.convex
     lower_slope, lower_kw = envelope.slope.copy(), envelope.intercept_kw.copy()
@@ -110,7 +113,8 @@ def fit_curves(
     piece_gap_kw, fit_error_kw = envelope.hull_gap_kw.copy(), envelope.fit_error_kw.copy()
     if rough.any():
         low_kw, high_kw = asked_kw
-        cut = fit_branches(plant, dry_bulb_c[rough], wet_bulb_c[rough], SEGMENTS, (low_kw[rough], high_kw[rough]))
+        asked = (low_kw[rough], high_kw[rough])
+        cut = fit_branches(plant, dry_bulb_c[rough], wet_bulb_c[rough], SEGMENTS, asked, rejection_only=rejection_only)
         lower_slope[rough], lower_kw[rough] = cut.off_slope, cut.off_intercept_kw
         upper_slope[rough], upper_kw[rough] = cut.on_slope, cut.on_intercept_kw
         split_kw[rough] = cut.split_kw

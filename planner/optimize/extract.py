@@ -74,9 +74,15 @@ def _block(block: Block, place: BlockPlaces, x: npt.NDArray[np.float64], power_k
     n_slots = len(place.it)
     solar, charge, discharge = (_kw(c, x, power_kw, n_slots) for c in (place.solar, place.charge, place.discharge))
     # where the sun gives more than is needed, cooling above its curve costs nothing in the program
-    spare = np.maximum(x[place.cooling] - place.curve(x), 0.0) * power_kw
-    flows = (np.maximum(solar - spare, 0.0), charge, discharge)
-    for kw in flows:
+    spare = np.maximum(x[place.cooling] - place.needed(x), 0.0) * power_kw
+    solar, cold = np.maximum(solar - spare, 0.0), place.cold
+    heat: dict[str, npt.NDArray[np.float64]] = {}
+    if cold is not None:
+        filled, drawn = (_kw(c, x, power_kw, n_slots) for c in (cold.filled, cold.drawn))
+        heat["fill_kw_th"] = np.maximum(filled - drawn, 0.0)
+        heat["draw_kw_th"] = np.maximum(drawn - filled, 0.0)
+        heat["heat_sold_kw_th"] = _kw(cold.sold, x, power_kw, n_slots)
+    for kw in (solar, charge, discharge, *heat.values()):
         kw.setflags(write=False)
     own, generators = place.own, []
     for group, (power, on) in zip(block.generators, own.generators, strict=True):
@@ -84,7 +90,10 @@ def _block(block: Block, place: BlockPlaces, x: npt.NDArray[np.float64], power_k
         generators.append(GeneratorSchedule(group.name, units, _kw(power, x, power_kw, n_slots)))
     return BlockSchedule(
         block.name,
-        *flows,
+        solar,
+        charge,
+        discharge,
+        **heat,
         wind_used_kw=None if block.wind is None else _kw(own.wind, x, power_kw, n_slots),
         export_kw=None if block.export is None else _kw(own.export, x, power_kw, n_slots),
         generators=tuple(generators),
@@ -99,7 +108,7 @@ def cooling_fits(program: Program, places: Places, x: npt.NDArray[np.float64]) -
         rough_h, binary_h = (float(np.count_nonzero(slots)) * slot_h for slots in (curves.rough, curves.chosen))
         fit = CoolingFit(
             block=block.limits.block.name,
-            energy_kwh=float(place.curve(x).sum()) * program.power_kw * slot_h,
+            energy_kwh=float(place.needed(x).sum()) * program.power_kw * slot_h,
             rough_h=rough_h,
             binary_h=binary_h,
             one_piece_h=rough_h - binary_h,

@@ -145,7 +145,10 @@ class Greedy:
     def _free(self, gang: Gang, option: GangOption) -> npt.NDArray[np.bool_]:
         fits = self._gpus[option.pool.name] >= gang.run.gpus
         for block, added_kw in self._added(gang, option):
-            fits &= self._it_kw[block] + added_kw <= self._limits[block].it_max_kw
+            limits = self._limits[block]
+            # what a tank would add takes a tank that is drawn on: the first plans do without
+            sure_kw = limits.it_max_kw if limits.cold is None else limits.cold.sure_kw
+            fits &= self._it_kw[block] + added_kw <= sure_kw
         free = np.logical_and.reduceat(fits, gang.cells.edges[:-1])
         free &= np.isin(np.arange(gang.cells.count), list(option.on))
         return np.asarray(free)

@@ -11,11 +11,12 @@ from planner.errors import Infeasible
 from planner.optimize.curves import SEGMENTS, fit_curves, least_above
 from planner.timegrid import iso
 from thermal.envelope import fit_envelope
-from thermal.reserve import carried_it_kw
+from thermal.limit import it_limit_kw
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.optimize.cold_limits import ColdLimits
     from planner.optimize.curves import Curves
     from planner.week import Block, Week
     from thermal.envelope import CoolingEnvelope
@@ -36,7 +37,8 @@ class BlockLimits:
         solar_kw: Solar power on offer, kW, shape (T,).
         wind_kw: Wind power on offer, kW, shape (T,).
         envelope: The cooling's water and setpoint, and segments below its curves.
-        curves: Cooling power over IT power, from idle to the largest.
+        curves: Cooling power over IT power, from idle to the largest; with a tank or heat pumps, see `cold`.
+        cold: Its tank and heat pumps, or None without any.
     """
 
     block: Block
@@ -48,6 +50,7 @@ class BlockLimits:
     wind_kw: npt.NDArray[np.float64]
     envelope: CoolingEnvelope
     curves: Curves
+    cold: ColdLimits | None = None
 
     @property
     def other_kw(self) -> npt.NDArray[np.float64]:
@@ -67,14 +70,13 @@ def block_limits(week: Week, block: Block) -> BlockLimits:
     """
     dry_c, wet_c = week.signals.dry_bulb_c, week.signals.wet_bulb_c
     idle = week.idle_kw(block)
-    asked = (idle, _most_it_kw(week, block))
+    asked = (idle, most_it_kw(week, block))
     envelope = fit_envelope(block.plant, dry_c, wet_c, SEGMENTS, asked)
     powered = week.plant_powered(block)
-    carried = carried_it_kw(block.plant, block.reserve, dry_c, wet_c)
     envelope = replace(
         envelope,
         intercept_kw=np.where(powered[:, None], envelope.intercept_kw, 0.0),
-        w_max_kw=np.where(powered, carried, 0.0),
+        w_max_kw=it_limit_kw(block.plant, block.reserve, powered, dry_c, wet_c),
         convex=envelope.convex | ~powered,
     )
     capacity = week.capacity_kw(block)
@@ -97,7 +99,7 @@ def _steady_kw(block: Block) -> float:
     return sum(g.units * g.unit_kw for g in block.generators) + battery_kw
 
 
-def _most_it_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
+def most_it_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
     """Return the IT power of all GPUs in service at their highest point, kW, shape (T,): no plan takes more."""
     most_kw = np.zeros(week.grid.n_slots)
     for pool in week.pools:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pulp
 
 from planner.optimize.agreements import agreement_terms
+from planner.optimize.cold_limits import with_cold
 from planner.optimize.contracts import contract_terms
 from planner.optimize.gangs import Gang, add_gang
 from planner.optimize.limits import block_limits
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from planner.week import Week
 
-TERMS = ("energy", "demand", "carbon", "water", "wear", "lateness")
+TERMS = ("energy", "demand", "carbon", "water", "wear", "lateness", "heat")
 OWN_TERMS = ("contracts", "generation", "export", "stored", "ppa")
 """Terms of what a site may have besides; a program has those that it has columns for."""
 TINY = 1e-9  # coefficients below it are noise to the solver
@@ -56,7 +57,7 @@ def build(week: Week) -> Program:
         Infeasible: A block cannot even carry its idle power.
         ConfigError: A run's on/off grid is no whole number of slots.
     """
-    limits = {b.name: block_limits(week, b) for b in week.blocks}
+    limits = {b.name: with_cold(week, block_limits(week, b)) for b in week.blocks}
     power_kw = _power_unit_kw(week)
     prob = pulp.LpProblem("week", pulp.LpMinimize)
     gangs = tuple(add_gang(prob, week, i, limits) for i in range(len(week.runs)))
@@ -91,6 +92,10 @@ def _terms(
             terms["energy"].append((block.grid[t], float(energy[t])))
             terms["carbon"].append((block.grid[t], float(carbon[t])))
             terms["water"].append((block.it[t], float(water[t])))
+            if block.cold is not None:
+                terms["water"] += [(v, c * float(water[t])) for v, c in block.cold.like_it(t)]
+        if block.cold is not None and block.cold.sold and block.limits.block.heat:
+            terms["heat"] += [(v, -block.limits.block.heat.price_per_kwh * slot_h) for v in block.cold.sold]
         if block.battery and block.limits.block.battery:
             wear = block.limits.block.battery.wear_cost_per_kwh * slot_h
             terms["wear"] += [(v, wear) for v in block.battery.discharge]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.optimize.cold import ColdColumns
     from planner.optimize.gangs import Gang, GangOption
     from planner.optimize.matrix import ColumnIndex
     from planner.optimize.model import Program
@@ -73,6 +74,39 @@ class OwnPlaces:
 
 
 @dataclass(frozen=True)
+class ColdPlaces:
+    """A block's tank and heat pumps; None where it has no such part.
+
+    Args:
+        filled: Places of the heat rejected to fill the tank, shape (T,).
+        drawn: Places of the heat that goes into it, shape (T,).
+        sold: Places of the heat sold, shape (T,).
+        own: Places of the power of the loops' pumps and of the room, shape (T,).
+        own_lines: Slope and intercept of its segments, power units, shape (2, T, S).
+        columns: Places of all columns that count in the cooling, shape (T, K).
+        like_share: What each adds to the IT power that rejects alike, shape (T, K).
+        beside_share: What each adds to the cooling power beside the curve, shape (T, K).
+    """
+
+    filled: npt.NDArray[np.int64] | None
+    drawn: npt.NDArray[np.int64] | None
+    sold: npt.NDArray[np.int64] | None
+    own: npt.NDArray[np.int64]
+    own_lines: npt.NDArray[np.float64]
+    columns: npt.NDArray[np.int64]
+    like_share: npt.NDArray[np.float64]
+    beside_share: npt.NDArray[np.float64]
+
+    def like_it(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return what the flows add to the IT power that rejects alike, power units, shape (T,)."""
+        return np.asarray((x[self.columns] * self.like_share).sum(axis=1))
+
+    def beside(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the cooling power beside the curve, power units, shape (T,)."""
+        return np.asarray((x[self.columns] * self.beside_share).sum(axis=1))
+
+
+@dataclass(frozen=True)
 class BlockPlaces:
     """A block's columns per slot, shape (T,), its cooling curve in power units, and its battery.
 
@@ -89,6 +123,7 @@ class BlockPlaces:
         paid: Whether energy may be worth less than nothing, shape (T,): where import is paid for, and where a generator
             may have to give more than is needed.
         own: Places of what the block makes and gives back besides.
+        cold: Tank and heat pumps, or None.
     """
 
     it: npt.NDArray[np.int64]
@@ -102,6 +137,7 @@ class BlockPlaces:
     pieces: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
     paid: npt.NDArray[np.bool_]
     own: OwnPlaces
+    cold: ColdPlaces | None
 
     def segments(self, x: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return slope and intercept of the segments of the piece in use, power units, shape (T, S) each."""
@@ -112,7 +148,28 @@ class BlockPlaces:
     def curve(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the cooling power that the curve gives for the IT power, power units, shape (T,)."""
         slope, intercept = self.segments(x)
-        return np.asarray((slope * x[self.it][:, None] + intercept).max(axis=1))
+        beside = 0.0 if self.cold is None else self.cold.beside(x)
+        return np.asarray((slope * self.like_it(x)[:, None] + intercept).max(axis=1) + beside)
+
+    def like_it(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the IT power at which the curve is read, power units, shape (T,)."""
+        return np.asarray(x[self.it] if self.cold is None else x[self.it] + self.cold.like_it(x))
+
+    def needed(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the same with no more of the racks' own part than its segments ask for, power units, shape (T,)."""
+        if self.cold is None:
+            return self.curve(x)
+        slope, intercept = self.cold.own_lines
+        least = (slope * x[self.it][:, None] + intercept).max(axis=1)
+        return np.asarray(self.curve(x) - np.maximum(x[self.cold.own] - least, 0.0))
+
+    def line(self, t: int, slope: float) -> tuple[Places1, npt.NDArray[np.float64]]:
+        """Return columns and coefficients of a slot's cooling power less a segment without its intercept."""
+        columns, values = np.array([self.cooling[t], self.it[t]]), np.array([1.0, -slope])
+        if self.cold is None:
+            return columns, values
+        flows = -self.cold.beside_share[t] - slope * self.cold.like_share[t]
+        return np.append(columns, self.cold.columns[t]), np.append(values, flows)
 
 
 @dataclass(frozen=True)
@@ -206,4 +263,20 @@ def _block(block: BlockColumns, index: ColumnIndex, power_kw: float, paid: npt.N
             export=index.many(block.own.export) if block.own.export else None,
             generators=tuple((index.many(g.power), index.many(g.on)) for g in block.own.generators),
         ),
+        cold=None if block.cold is None else _cold(block.cold, index, power_kw),
+    )
+
+
+def _cold(cold: ColdColumns, index: ColumnIndex, power_kw: float) -> ColdPlaces:
+    beside = [dict(cold.beside(t)) for t in range(len(cold.own))]
+    like = [dict(cold.like_it(t)) for t in range(len(cold.own))]
+    return ColdPlaces(
+        filled=index.many(cold.tank.filled) if cold.tank else None,
+        drawn=index.many(cold.tank.drawn) if cold.tank else None,
+        sold=index.many(cold.sold) if cold.sold else None,
+        own=index.many(cold.own),
+        own_lines=np.stack([cold.limits.own_slope, cold.limits.own_intercept_kw / power_kw]),
+        columns=np.array([index.many(tuple(terms)) for terms in beside], dtype=np.int64),
+        like_share=np.array([[one.get(v, 0.0) for v in terms] for terms, one in zip(beside, like, strict=True)]),
+        beside_share=np.array([list(terms.values()) for terms in beside]),
     )

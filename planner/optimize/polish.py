@@ -1,9 +1,10 @@
 """The best power for a given on/off: a linear program, restricted until it is what machines can do.
 
-The program's relaxation allows three things that only pay where energy is worth nothing or less: a mix of operating
-points that are no neighbours, cooling above its curve, and a battery that charges and discharges at once. Where a
-solution uses one, that slot is held to the real curve and the program is solved again. So is every slot that mixes the
-two pieces of a cooling curve that is not convex: IT power then stays on the piece on which it lies.
+The program's relaxation allows four things that only pay where energy is worth nothing or less: a mix of operating
+points that are no neighbours, cooling above its curve, a battery that charges and discharges at once, and a tank that
+is filled and drawn on at once. Where a solution uses one, that slot is held to the real curve and the program is solved
+again. So is every slot that mixes the two pieces of a cooling curve that is not convex: the load then stays on the
+piece on which it lies.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ def _powered(
             return None, held
         rows = _piece_rows(places, answer.values)
         if not rows:
-            rows = _battery_rows(places, answer.values) + _point_rows(places, answer.values)
+            rows = _battery_rows(places, answer.values) + _tank_rows(places, answer.values)
+            rows += _point_rows(places, answer.values)
             rows += _cooling_rows(places, answer.values)
         if not rows:
             break
@@ -103,7 +105,8 @@ def _piece_rows(places: Places, x: npt.NDArray[np.float64]) -> list[Row]:
         slots = np.flatnonzero(block.upper >= 0)
         used = x[block.upper[slots]]
         if ((used > TOLERANCE) & (used < 1.0 - TOLERANCE)).any():
-            above = np.where(np.abs(used - 0.5) > 0.5 - TOLERANCE, used > 0.5, x[block.it[slots]] > block.split[slots])
+            over = block.like_it(x)[slots] > block.split[slots]
+            above = np.where(np.abs(used - 0.5) > 0.5 - TOLERANCE, used > 0.5, over)
             for column, on in zip(block.upper[slots], above, strict=True):
                 rows.append(Row("hold", np.array([column]), np.array([-1.0 if on else 1.0]), -1.0 if on else 0.0))
     return rows
@@ -123,6 +126,19 @@ def _battery_rows(places: Places, x: npt.NDArray[np.float64]) -> list[Row]:
             charge, discharge = block.charge[t], block.discharge[t]
             net = x[charge] * block.efficiency - x[discharge]
             rows.append(_hold(int(discharge if net > 0 else charge)))
+    return rows
+
+
+def _tank_rows(places: Places, x: npt.NDArray[np.float64]) -> list[Row]:
+    """A tank that is filled and drawn on at once does only what is more of the two."""
+    rows = []
+    for block in places.blocks:
+        cold = block.cold
+        if cold is None or cold.filled is None or cold.drawn is None:
+            continue
+        filled, drawn = x[cold.filled], x[cold.drawn]
+        less = np.where(filled > drawn, cold.drawn, cold.filled)
+        rows += [_hold(int(column)) for column in less[(filled > TOLERANCE) & (drawn > TOLERANCE)]]
     return rows
 
 
@@ -153,11 +169,9 @@ def _point_rows(places: Places, x: npt.NDArray[np.float64]) -> list[Row]:
 def _cooling_rows(places: Places, x: npt.NDArray[np.float64]) -> list[Row]:
     rows = []
     for block in places.blocks:
-        it, cooling = x[block.it], x[block.cooling]
         slope, intercept = block.segments(x)
-        curves = slope * it[:, None] + intercept
-        for t in np.flatnonzero((cooling > curves.max(axis=1) + TOLERANCE) & block.paid):
+        curves = slope * block.like_it(x)[:, None] + intercept
+        for t in np.flatnonzero((x[block.cooling] > block.curve(x) + TOLERANCE) & block.paid):
             s = int(curves[t].argmax())
-            columns = np.array([block.cooling[t], block.it[t]])
-            rows.append(Row("hold", columns, np.array([1.0, -slope[t, s]]), float(intercept[t, s])))
+            rows.append(Row("hold", *block.line(int(t), float(slope[t, s])), float(intercept[t, s])))
     return rows

@@ -207,7 +207,9 @@ def _underestimate(
         limits, envelope = block.limits, block.limits.envelope
         near_kw = np.minimum(limits.idle_kw + added_kw[limits.block.name], limits.it_max_kw)
         s = (envelope.slope * near_kw[:, None] + envelope.intercept_kw).argmax(axis=1)
-        slope = envelope.slope[slots, s]
-        base_kw += (1.0 + slope) * limits.idle_kw + envelope.intercept_kw[slots, s] - limits.other_kw
+        slope, other_kw = envelope.slope[slots, s], limits.other_kw
+        if limits.cold is not None:
+            other_kw = other_kw + limits.cold.relief_kw
+        base_kw += (1.0 + slope) * limits.idle_kw + envelope.intercept_kw[slots, s] - other_kw
         slopes[limits.block.name] = slope
     return slopes, base_kw

@@ -12,6 +12,7 @@ import numpy as np
 import pulp
 
 from planner.optimize.agreements import AgreementColumns, add_agreements
+from planner.optimize.cold import add_cold
 from planner.optimize.contracts import ContractColumns, add_contracts
 from planner.optimize.curves import highest_segments
 from planner.optimize.demand import add_peaks
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.optimize.cold import ColdColumns
     from planner.optimize.gangs import Gang
     from planner.optimize.limits import BlockLimits
     from planner.week import Week
@@ -50,7 +52,8 @@ class UpperColumns:
 class BlockColumns:
     """A block's columns per slot, in power units; solar is None without an array, battery None without one.
 
-    `upper` has an entry for every slot in which the cooling curve has two pieces.
+    `upper` has an entry for every slot in which the cooling curve has two pieces. `cold` is None without tank and heat
+    pumps; with them the curve is that of the heat rejection (`planner.optimize.cold`).
     """
 
     limits: BlockLimits
@@ -61,6 +64,7 @@ class BlockColumns:
     battery: BatteryColumns | None
     own: OwnColumns
     upper: Mapping[int, UpperColumns]
+    cold: ColdColumns | None
 
 
 @dataclass(frozen=True)
@@ -96,9 +100,10 @@ def add_block(
     name, slots = limits.block.name, range(week.grid.n_slots)
     imported, solar, battery = limits.import_kw / power_kw, limits.solar_kw / power_kw, limits.block.battery
     it_max, idle = limits.it_max_kw / power_kw, limits.idle_kw / power_kw
+    it = tuple(prob.add_variable(f"it_{name}_{t}", float(idle[t]), float(it_max[t])) for t in slots)
     columns = BlockColumns(
         limits=limits,
-        it=tuple(prob.add_variable(f"it_{name}_{t}", float(idle[t]), float(it_max[t])) for t in slots),
+        it=it,
         cooling=tuple(prob.add_variable(f"cooling_{name}_{t}", 0) for t in slots),
         grid=tuple(prob.add_variable(f"import_{name}_{t}", 0, float(imported[t])) for t in slots),
         solar=tuple(prob.add_variable(f"solar_{name}_{t}", 0, float(solar[t])) for t in slots) if solar.any() else None,
@@ -112,6 +117,7 @@ def add_block(
             )
             for t in np.flatnonzero(limits.curves.chosen)
         },
+        cold=add_cold(prob, week, limits, it, power_kw),
     )
     _it_rows(prob, columns, gangs, idle, power_kw)
     _cooling_rows(prob, week, columns, power_kw)
@@ -122,6 +128,10 @@ def add_block(
         if columns.battery:
             supply += [(columns.battery.discharge[t], 1.0), (columns.battery.charge[t], -1.0)]
         load = [(columns.it[t], -1.0), (columns.cooling[t], -1.0)]
+        if columns.cold is not None:
+            load += [(v, -c) for v, c in columns.cold.heat_pump(t)]
+            taken = pulp.LpAffineExpression([(v, -c) for v, c in load])
+            prob += taken <= float(limits.capacity_kw[t] / power_kw) * (1.0 - POWER_MARGIN), f"capacity_{name}_{t}"
         prob += pulp.LpAffineExpression(supply + load) == 0, f"balance_{name}_{t}"
     add_export_rows(prob, limits, columns.own, columns.grid, power_kw)
     if battery and columns.battery:
@@ -240,6 +250,10 @@ def _pieces(columns: BlockColumns, t: int, power_kw: float) -> list[_Piece]:
     limits, curves, here = columns.limits, columns.limits.curves, f"{columns.limits.block.name}_{t}"
     it, cooling = (pulp.LpAffineExpression([(c[t], 1.0)]) for c in (columns.it, columns.cooling))
     low, high = float(limits.idle_kw[t] / power_kw), float(limits.it_max_kw[t] / power_kw)
+    if columns.cold is not None:
+        it += pulp.LpAffineExpression(columns.cold.like_it(t))
+        cooling -= pulp.LpAffineExpression(columns.cold.beside(t))
+        low, high = 0.0, float(columns.cold.limits.like_kw[t] / power_kw)
 
     def segments(slope: Floats, intercept_kw: Floats, bounds: tuple[float, float]) -> list[tuple[float, float]]:
         return highest_segments(slope[t], intercept_kw[t] / power_kw, *bounds)

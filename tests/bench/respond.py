@@ -85,7 +85,14 @@ def superfactory(folder: Path) -> list[str]:
     run("plan", site, "--out", folder, "--issued-at", "2024-05-12T18:00:00Z", "--time-limit", "60")
     started = time.perf_counter()
     told = run(
-        "respond", ROOT / "docs/examples/event-superfactory.json", "--site", site, "--out", folder, "--at", "2024-05-15T18:30:00Z"
+        "respond",
+        ROOT / "docs/examples/event-superfactory.json",
+        "--site",
+        site,
+        "--out",
+        folder,
+        "--at",
+        "2024-05-15T18:30:00Z",
     )
     took_s = time.perf_counter() - started
     doing = [run["does"] for run in told["runs"] if run["does"] != "goes on"]

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def address(tmp_path_factory) -> str:
     file: Path = tmp_path_factory.mktemp("thermal") / "cooling, λ.html"
-    file.write_bytes(thermal_html(outlook(name=HOSTILE)))
+    file.write_bytes(thermal_html(outlook(name=HOSTILE, readings=True)))
     return file.as_uri()
 
 

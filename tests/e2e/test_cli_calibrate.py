@@ -48,6 +48,8 @@ def test_the_fitted_table_takes_the_place_of_the_sites_own(table, site_file, tmp
     told = capsys.readouterr().out
     for heading in ("Energy balance:", "Settings, fitted to 4 days of telemetry.csv", "On 1 days that were not fitted"):
         assert heading in told
+    for column in ("95 % within", "CV-RMSE", "noise alone"):
+        assert column in told
     assert "PUE within 0.01" in told
     text = site_file.read_text(encoding="utf-8")
     old = '[block.cooling]\nkind = "dry_cooler"\nrated_it_kw = 18500\n'

@@ -66,6 +66,54 @@ def test_it_takes_the_load_of_the_calendar_in_force(folder, planned):
     assert (planned / "report.html").exists()
 
 
+READINGS = """\
+time,it_power_kw,dry_bulb_c,cooling_kw,rack_supply_temp_c,facility_supply_temp_c
+2024-05-13T07:00:00Z,5,15,0.4,40.1,36.4
+2024-05-13T08:00:00Z,6,16,0.5,40.2,36.5
+2024-05-13T09:00:00Z,7,17,0.6,40.1,36.3
+"""
+
+
+def test_readings_give_the_measured_side(folder, planned):
+    (folder / "readings.csv").write_text(READINGS, encoding="utf-8")
+    done = gridpace(
+        "thermal", "site.toml", "--out", "week", "--json", "--issued-at", ISSUED, "--offline", "--telemetry",
+        "hall=readings.csv", cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    found = told["blocks"][0]["measured"]
+    assert found["source"] == "readings.csv"
+    # (3.7 + 3.7 + 3.8) / 3
+    assert found["trends"]["cdu_approach_k"]["latest"] == pytest.approx(3.7333, abs=1e-4)
+    assert {row["tag"] for row in found["plan_against_meters"]} == {"measured"}
+    it, cooling = found["plan_against_meters"]
+    assert (it["hours_h"], it["metered_kw"]) == (3.0, 6.0)
+    assert cooling["metered_kw"] == pytest.approx(0.5)
+    slots = told["blocks"][0]["slots"]["it_kw"]
+    assert any(it["planned_kw"] == pytest.approx(sum(slots[i : i + 3]) / 3, abs=1e-4) for i in range(24))
+    assert "Plan against what happened" not in {row["what"] for row in told["not_measured"]}
+    page = (folder / "week" / "thermal.html").read_text(encoding="utf-8")
+    assert "Measured in hall" in page
+    assert "Plan against what happened" in page
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("nowhere.csv",), "nowhere.csv cannot be read"),
+        (("hall=readings.csv", "readings.csv"), "names block 'hall' twice"),
+    ],
+)
+def test_readings_that_cannot_be_used_are_told(folder, given, told):
+    (folder / "readings.csv").write_text(READINGS, encoding="utf-8")
+    options = [part for text in given for part in ("--telemetry", text)]
+    done = gridpace("thermal", "site.toml", "--out", "none", "--offline", *options, cwd=folder)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert not (folder / "none").exists()
+
+
 def test_requests_and_limits_of_a_calendar(folder, planned):
     done = gridpace(
         "export", "dsx", "week", "--site", "site.toml", "--tag", "hall=site/cdu1", "--out", "-", "--offline", cwd=folder

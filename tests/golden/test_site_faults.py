@@ -32,3 +32,13 @@ def test_twelve_faults_are_all_there_each_with_its_line_and_a_mend():
         last_key = fault.key.rpartition(".")[2]
         assert last_key in lines[fault.line - 1], fault
     assert error.exit_code == 2
+
+
+def test_a_liquid_limit_at_which_chip_cases_break_theirs_reads_as_agreed():
+    _, error = _faults("hot-chip-cases")
+    assert str(error) + "\n" == (HERE / "hot-chip-cases.txt").read_text(encoding="utf-8")
+
+
+def test_its_mend_mends_it():
+    text = (HERE / "hot-chip-cases.toml").read_text(encoding="utf-8")
+    site_from_text(text.replace("supply_limit_c = 48", "supply_limit_c = 43.3"), Path("mended.toml"))

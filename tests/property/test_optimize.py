@@ -80,7 +80,7 @@ def test_tariffs_and_contracts_reach_the_optimum_that_enumeration_finds(seed):
 def test_terms_add_up_and_the_bound_is_below(seed, slot_minutes, negative):
     week = random_week(seed, n_slots=12, slot_minutes=slot_minutes, negative_prices=negative)
     found = plan(week, PlanOptions(gap_target=0.02, time_limit_s=20.0))
-    assert [name for name, _ in found.terms] == ["energy", "demand", "carbon", "water", "wear", "lateness"]
+    assert [name for name, _ in found.terms] == ["energy", "demand", "carbon", "water", "wear", "lateness", "heat"]
     assert sum(value for _, value in found.terms) == pytest.approx(found.objective, rel=1e-9, abs=1e-9)
     assert found.bound <= found.objective
     assert found.mip_gap == pytest.approx((found.objective - found.bound) / abs(found.objective), abs=1e-6)

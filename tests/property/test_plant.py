@@ -106,6 +106,38 @@ def test_power_and_temperature_rise_with_load_and_with_ambient(plant):
     assert (np.diff(w_max_kw(plant, AIR_C, AIR_C - 6.0)) <= NOISE_KW).all()
 
 
+def unlike_loops(plant):
+    """Whether the loops' flows do not follow the load alike: more load can then bring the CDUs nearer to balance."""
+    loop = plant.loop
+    return loop is not None and (
+        loop.rack_pump.flow_floor != loop.facility_pump.flow_floor or loop.loop_rise_k != loop.facility_rise_k
+    )
+
+
+def steps_down_when_warmer(plant):
+    """Whether pads are wetted above some air temperature, or the setpoint is chosen by the weather."""
+    loop = plant.loop
+    padded = plant.kind == "dry_cooler" and loop.pad.effectiveness > 0.0
+    return loop is not None and (padded or loop.setpoint_rule == "chosen" or not loop.has_chiller)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_thousand_random_plants_take_more_with_more_load_and_in_warmer_air(seed):
+    load_kw, dry_c = np.linspace(0.0, 1.1, 12)[:, None] * RATED_KW, np.linspace(-40.0, 55.0, 20)
+    by_load = by_air = 0
+    for plant in random_plants(seed, 200):
+        cooling_kw = cooling(plant, load_kw, dry_c, dry_c - 6.0).cooling_kw
+        if not unlike_loops(plant):
+            by_load += 1
+            assert np.diff(cooling_kw, axis=0).min() >= -NOISE_KW, plant
+        if not steps_down_when_warmer(plant):
+            by_air += 1
+            assert np.diff(cooling_kw, axis=1).min() >= -NOISE_KW, plant
+        if plant.kind != "dry_cooler" or plant.loop.pad.effectiveness == 0.0:
+            assert (np.diff(w_max_kw(plant, dry_c, dry_c - 6.0)) <= NOISE_KW).all(), plant
+    assert min(by_load, by_air) > 60  # of two hundred: most plants are held to both
+
+
 @settings(max_examples=40, deadline=None)
 @given(plants())
 def test_w_max_is_the_last_safe_load(plant):

@@ -40,7 +40,7 @@ def test_a_balance_worked_by_hand():
     assert found.heat_kw == pytest.approx(9_450.0)
     assert found.power_kw == pytest.approx(9_500.0)
     assert found.residual_pct == pytest.approx(100.0 * (9_450.0 / 9_500.0 - 1.0))
-    # two standard deviations of 2 % flow, twice 0.3 K of 10 K, 1 % power
+    # twice the quadrature of 2 % flow, twice 0.3 K of 10 K, 1 % power
     assert found.tolerance_pct == pytest.approx(200.0 * np.sqrt(0.02**2 + 2.0 * 0.03**2 + 0.01**2))
     assert found.closing_share == pytest.approx(0.94)
 

@@ -14,6 +14,7 @@ from planner.config import SiteFaults, load_site, schema_text, site_from_text, s
 from planner.config.build import ALWAYS, default_on_off_grid_h
 from planner.config.catalogue import GRADES, gpu_catalogue, gpu_facts
 from planner.errors import ConfigError
+from planner.heat import HeatBuyer
 from power.gpu import at_limit
 from thermal.catalogue import describe
 from thermal.reserve import Reserve
@@ -619,9 +620,67 @@ def test_what_is_no_number_is_no_setting(value):
 
 
 def test_a_setting_that_would_do_nothing_is_refused():
-    for line in ("store_volume_m3 = 500", "heat_pump_capacity_share = 0.2"):
+    for line, size in (
+        ("store_rise_k = 8", "store_volume_m3"),
+        ("heat_pump_supply_c = 70", "heat_pump_capacity_share"),
+    ):
         (fault,) = faults_of(edited(with_cooling(line)))
-        assert "plans use neither" in fault.what
+        assert fault.key == f"block[0].cooling.{line.split()[0]}"
+        assert fault.what == f"would do nothing: {size} is 0"
+
+
+HEAT = ("[block.solar]", "[block.heat]\nprice_per_kwh = 0.03\ndemand_kw = 20\n\n[block.solar]")
+
+
+def test_a_tank_and_a_buyer_of_heat_are_read():
+    tank = 'store_volume_m3 = { value = 40, grade = "datasheet", source = "its plate" }'
+    site = site_of(with_cooling(tank, "store_initial_share = 0.8", "heat_pump_capacity_share = 0.2"), HEAT)
+    loop = site.blocks[0].plant.loop
+    assert (loop.store.volume_m3, loop.store.initial_share, loop.store.final_share) == (40.0, 0.8, 0.5)
+    assert [(p.setting, p.grade) for p in site.blocks[0].plant.provenance] == [("store_volume_m3", "datasheet")]
+    assert site.blocks[0].heat == HeatBuyer(0.03, 20.0)
+    by_hour = f"share_by_hour = [{', '.join(['0.0'] * 8 + ['1.0'] * 16)}]\nmonths = [1, 5]\nsupply_c = 80"
+    heat = (HEAT[0], HEAT[1].replace("demand_kw = 20", f"demand_kw = 20\n{by_hour}"))
+    buyer = site_of(with_cooling("heat_pump_capacity_share = 0.2"), heat).blocks[0].heat
+    assert buyer == HeatBuyer(0.03, 20.0, (0.0,) * 8 + (1.0,) * 16, (1, 5))
+
+
+@pytest.mark.parametrize(
+    ("edits", "key", "what"),
+    [
+        ([HEAT], "heat", "has no heat pumps whose heat could be bought"),
+        (
+            [with_cooling("heat_pump_capacity_share = 0.2")],
+            "cooling.heat_pump_capacity_share",
+            "is above 0, but nobody buys the heat",
+        ),
+        (
+            [
+                with_cooling("heat_pump_capacity_share = 0.2", "heat_pump_supply_c = 60"),
+                (HEAT[0], HEAT[1].replace("demand_kw = 20", "demand_kw = 20\nsupply_c = 75")),
+            ],
+            "heat.supply_c",
+            "the buyer asks for 75 C, but the heat pumps give 60 C",
+        ),
+        (
+            [
+                with_cooling("heat_pump_capacity_share = 0.2"),
+                (HEAT[0], HEAT[1].replace("demand_kw = 20", "demand_kw = 20\nmonths = [13]")),
+            ],
+            "heat.months[0]",
+            "13 is above 12",
+        ),
+        (
+            [with_cooling("store_volume_m3 = 40", "store_final_share = 0.9")],
+            "cooling",
+            "above store_initial_share of 0.5",
+        ),
+    ],
+)
+def test_tank_heat_pumps_and_buyer_fit_together(edits, key, what):
+    (fault,) = faults_of(edited(*edits))
+    assert fault.key == f"block[0].{key}"
+    assert what in fault.what
 
 
 def test_values_that_contradict_each_other_are_one_fault_of_the_plant():

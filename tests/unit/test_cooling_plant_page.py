@@ -59,5 +59,5 @@ def test_each_plant_of_the_page_is_a_ready_one(page, title):
 
 def test_every_setting_named_on_the_page_exists(page):
     known = {name for kind in KINDS for name in plant_settings(kind)} | set(KINDS)
-    known |= {"cooling_n1", "ride_through_restart_s", "rated_it_kw"}
+    known |= {"cooling_n1", "ride_through_restart_s", "rated_it_kw", "w_max_kw"}
     assert set(re.findall(r"`([a-z]+(?:_[a-z0-9]+)+)`", page)) - known == set()

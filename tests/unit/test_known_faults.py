@@ -20,7 +20,8 @@ def test_a_tower_does_not_over_cool_at_no_load():
 @pytest.mark.parametrize("wet_bulb_c", [15.0, 25.6, 28.0])
 def test_a_stated_approach_is_kept_at_the_design_heat(wet_bulb_c):
     # EnergyPlus issue 7561: towers sized too small from their approach; in warmer air an approach shrinks, never grows
-    plant = tower_chiller(RATED_KW, chiller_capacity_share=0.0, supply_setpoint_c=20.0, supply_limit_c=60.0)
+    limits = {"supply_limit_c": 60.0, "cold_plate_case_limit_c": 85.0}
+    plant = tower_chiller(RATED_KW, chiller_capacity_share=0.0, supply_setpoint_c=20.0, **limits)
     state = cooling(plant, RATED_KW, wet_bulb_c + 5.0, wet_bulb_c, supply_c=20.0)
     approach_k = float(state.facility_supply_temp_c) - wet_bulb_c
     if wet_bulb_c == 25.6:

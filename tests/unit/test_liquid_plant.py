@@ -179,12 +179,33 @@ def test_heat_taken_for_reuse_relieves_the_fans():
     assert float(all_.supply_temp_c) == 40.0
 
 
-def test_the_case_limit_can_be_what_derates():
-    plant = dry_cooler(RATED_KW, cold_plate_module_kw=1.6)
-    w_max = w_max_kw(plant, 10.0, 5.0)
+def test_the_case_limit_is_what_derates_where_cdus_and_their_pumps_are_out():
+    plant, half = dry_cooler(RATED_KW, cold_plate_case_limit_c=67.0), ALL._replace(cdu=0.5)
+    assert w_max_kw(plant, 10.0, 5.0) == RATED_KW
+    w_max = w_max_kw(plant, 10.0, 5.0, running=half)
     assert w_max < RATED_KW
-    closed = cooling(plant, w_max, 10.0, 5.0, supply_c=45.0)
-    assert float(closed.case_temp_c) == pytest.approx(75.0, abs=1e-6)
+    closed = cooling(plant, w_max, 10.0, 5.0, supply_c=45.0, running=half)
+    assert float(closed.case_temp_c) == pytest.approx(67.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("make", [dry_cooler, tower_chiller, warm_water_with_pad])
+def test_chip_cases_of_ready_plants_keep_their_limit_at_that_of_the_liquid(make):
+    plant = make(RATED_KW)
+    hottest = cooling(plant, RATED_KW, 20.0, 15.0, supply_c=plant.supply_limit_c)
+    assert float(hottest.case_temp_c) == pytest.approx(plant.supply_limit_c + plant.loop.design_plate_k)
+    assert plant.supply_limit_c + plant.loop.design_plate_k < plant.loop.cold_plate.case_limit_c
+
+
+def test_a_liquid_limit_at_which_chip_cases_break_theirs_is_refused_with_one_that_holds():
+    # a module of 1 kW at 1.49701 L/min: 17.7 + 6.5 x 1.49701^-1.26 = 21.61 K
+    with pytest.raises(ValueError, match="lower supply_limit_c to") as told:
+        dry_cooler(RATED_KW, cold_plate_case_limit_c=62.0)
+    assert str(told.value) == (
+        "supply_limit_c is 45 C, and at rated IT power the cold plates add 21.6 K: chip cases of 66.6 C, above "
+        "cold_plate_case_limit_c of 62 C; lower supply_limit_c to 40.3 C, or loop_rise_k for more flow"
+    )
+    for mend in ({"supply_limit_c": 40.3}, {"supply_limit_c": 42.0, "loop_rise_k": 6.0, "facility_rise_k": 6.0}):
+        assert w_max_kw(dry_cooler(RATED_KW, cold_plate_case_limit_c=62.0, **mend), 10.0, 5.0) == RATED_KW
 
 
 def test_every_value_is_told_with_unit_grade_and_source():

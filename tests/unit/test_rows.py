@@ -28,15 +28,19 @@ def test_the_tanks_row_is_the_tank():
     assert row.capacity_kwh == pytest.approx(450.0 * 4.17 * 10.0 / 3.6, rel=2e-3)
 
 
-def test_filling_rejects_like_more_it_power():
-    # where pumps stand at their floor, only the heat counts, and f kW of it is f / 0.945 kW of IT
-    plant = tower_chiller(RATED_KW, store_volume_m3=500.0, dx_capacity_share=5.0)
-    row = store_row(plant, 1.0)
-    drawn = cooling(plant, 10_000.0, 18.0, 14.0, heat_taken_kw=1_000.0)
-    less = cooling(plant, 10_000.0 - 1_000.0 * row.it_kw_per_kw, 18.0, 14.0)
-    assert float(drawn.return_temp_c - drawn.facility_supply_temp_c) == pytest.approx(
-        float(less.return_temp_c - less.facility_supply_temp_c)
-    )
+def test_the_tanks_states_and_its_end_by_hand():
+    # half full; 2 % a day are lost, so a tank at rest keeps 0.98 ** (1 / 24) of its cold in an hour
+    row = store_row(tower_chiller(RATED_KW, store_volume_m3=500.0), 1.0)
+    kept = 0.98 ** (1.0 / 24.0)
+    hours = -(1.0 - kept) * 24.0 / np.log(0.98)
+    first = row.initial_kwh * kept + 100.0 * hours
+    second = first * kept - 40.0 * hours
+    states = row.states_kwh(np.array([100.0, 0.0, 0.0]), np.array([0.0, 40.0, 0.0]))
+    assert states == pytest.approx([first, second, second * kept], rel=1e-12)
+    assert row.initial_kwh == pytest.approx(0.5 * row.capacity_kwh)
+    assert row.final_kwh(24) == pytest.approx(0.49 * row.capacity_kwh)
+    emptied = store_row(tower_chiller(RATED_KW, store_volume_m3=500.0, store_final_share=0.1), 1.0)
+    assert emptied.final_kwh(24) == pytest.approx(0.1 * row.capacity_kwh)
 
 
 def test_heat_sold_by_hand():

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 import pytest
 
 from planner.errors import ConfigError
+from planner.export import wording
 from planner.export.dsx import LEAST_KW, dsx_json, read_tags
 from planner.export.points import points
 from planner.export.thermal_json import SERIES, thermal_document, thermal_json
@@ -68,6 +69,7 @@ def test_every_content_is_there(page):
         "Hours of each mode", "PUE, power usage effectiveness", "WUE, water", "ERF, energy reuse", "CUE, carbon",
         "ISO/IEC 30134-9", "Energy balance of the model", "Trend of approach", "not measured",
         "RackLiquidSupplyTemperature", "LiquidTemperatureSpRequest", "SupplyTemperatureControlCelsius",
+        "What a plan may take",
     ):  # fmt: skip
         assert told in page.words, told
 
@@ -77,9 +79,51 @@ def test_every_number_says_how_it_is_known(document):
     tags = {"measured", "modelled", "assumed"}
     for name in ("totals", "figures", "mode_hours"):
         assert {entry["tag"] for entry in block[name].values()} <= tags
-    for name in ("temperatures", "seconds_to_limit", "kpis"):
+    for name in ("temperatures", "seconds_to_limit", "kpis", "alarms"):
         assert {entry["tag"] for entry in block[name]} <= tags
     assert {entry["grade"] for entry in block["plant_values"]} <= {"measured", "datasheet", "assumed"}
+
+
+def test_the_limit_of_the_plan_is_told_with_its_cause(page):
+    assert "The site asks its plan for no reserve, neither cooling_n1 nor ride_through_restart_s." in page.words
+    found = outlook(reserve=Reserve(one_out=True, restart_s=900.0))
+    (block,) = thermal_document(found)["blocks"]
+    causes = {spell["cause"] for spell in block["plan_limits"]}
+    assert {"one dry cooler out", "ride-through"} <= causes
+    held = Page(thermal_html(found))
+    assert "to bear any one unit out (cooling_n1) and heat rejection lost for 900 s" in held.words
+    assert all(cause in held.words for cause in causes)
+    (figure,) = held.figures.values()
+    (shown,) = (trace for trace in figure["data"] if trace.get("name") == "A plan may take")
+    assert shown["y"][:-1] == pytest.approx([kw / 1000.0 for kw in block["slots"]["limit_kw"]], abs=1e-3)
+    assert f"a plan may take {wording.power(min(block['slots']['limit_kw']))} at the least" in held.words
+
+
+def test_what_was_measured_is_told_with_its_tag(page):
+    found = outlook(readings=True)
+    (block,) = thermal_document(found)["blocks"]
+    told = block["measured"]
+    assert {entry["tag"] for entry in told["trends"].values()} == {"measured"}
+    for name in ("energy_balance", "model_against_meters"):
+        assert {row["tag"] for row in told[name]} == {"measured"}
+    assert told["plan_against_meters"] == []  # there is no calendar
+    change = told["trends"]["cdu_approach_k"]["change_in_30_days"]
+    assert change == pytest.approx(1.5, abs=0.05)
+    shown = Page(thermal_html(found))
+    for text in ("Measured in hall-a", "Trends of the loops", "Energy balance of the loops", "The model against"):
+        assert text in shown.words
+        assert text not in page.words
+    assert f"+{change:.2f} \u00b1 " in shown.words
+    assert "Fouling of the CDUs" in shown.words
+    unmeasured = {row["what"] for row in thermal_document(found)["not_measured"]}
+    assert "Plan against what happened" in unmeasured
+    assert not any("fouling" in what for what in unmeasured)
+
+
+def test_only_signals_that_the_report_stands_on_are_traced_on_the_page(page):
+    traced = page.words[page.words.index("Where weather and carbon intensity come from") :]
+    assert all(name in traced for name in ("Dry bulb", "Wet bulb", "Carbon intensity"))
+    assert "Energy price" not in traced
 
 
 def test_page_and_file_tell_the_same(hot, page, document):
@@ -101,6 +145,9 @@ def test_slots_carry_a_value_each_and_none_where_there_is_none(document):
     derated = [c for c in block["slots"]["cause"] if c]
     assert len(derated) == block["totals"]["derate_h"]["value"]
     assert sum(d["hours"] for d in block["derates"]) == len(derated)
+    limited = [c for c in block["slots"]["limit_cause"] if c]
+    assert len(block["slots"]["limit_kw"]) == GRID.n_slots
+    assert sum(d["hours"] for d in block["plan_limits"]) == len(limited) == block["totals"]["limited_h"]["value"]
 
 
 def test_figures_are_valid_plotly_and_show_the_carried_power(hot, page):

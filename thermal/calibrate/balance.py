@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from thermal.description import CoolingPlant
     from thermal.units_out import Running
 
-SIGMAS = 2.0  # the balance may miss by this many standard deviations of what the instruments can do
+SPARE = 2.0  # times what the instruments' classes allow, in quadrature, that the balance may miss by
 HOURS_IN_A_ROW = 3  # one hour out of balance is water that warms or cools; this many are not
 HOUR_ALLOWANCE = 2.0  # times a day's tolerance, for the heat that loops store within hours
 
@@ -171,7 +171,7 @@ def _balance(plant: CoolingPlant, telemetry: Telemetry, loop: _Loop, where: npt.
     heat_kw, power_kw = float(np.mean(heat[where])), float(np.mean(power[where]))
     rise_k = max(float(np.mean(np.abs(rise[where]))), 1e-3)
     flow, temp, meter = (SIGNALS[s] for s in ("rack_flow_l_per_min", "rack_supply_temp_c", "it_power_kw"))
-    tolerance = SIGMAS * float(np.sqrt(flow.gain**2 + 2.0 * (temp.offset / rise_k) ** 2 + meter.gain**2))
+    tolerance = SPARE * float(np.sqrt(flow.gain**2 + 2.0 * (temp.offset / rise_k) ** 2 + meter.gain**2))
     it_kw = float(np.mean(telemetry["it_power_kw"][where]))
     pump_kw = power_kw - plant.liquid_heat_share * it_kw
     step = np.min(np.diff(telemetry.time)) if len(telemetry) > 1 else np.timedelta64(1, "h")

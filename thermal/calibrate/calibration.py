@@ -36,7 +36,7 @@ class Sample:
         days: Number of days.
         before: Scores with the site's own values.
         after: Scores with the fitted values.
-        pue_within_before_pct: Share of readings whose PUE the model meets within 0.01 before the fit, %; not a number
+        pue_within_before_pct: Share of hours whose PUE the model meets within 0.01 before the fit, %; not a number
             where all power of cooling is not metered.
         pue_within_after_pct: The same after it, %.
     """
@@ -95,7 +95,7 @@ def calibrate(
         ValueError: There is nothing to compare the plant with, or a name in `settings` is no number of the plant.
     """
     balances = check_balance(plant, telemetry, running)
-    held = _held_out(telemetry.days)
+    held = held_out(telemetry.days)
     to_fit = telemetry.at(~held)
     steps = stages(plant) if settings is None else (one_stage(plant, settings),)
     begun = staged(plant, to_fit, steps, running)
@@ -114,8 +114,15 @@ def calibrate(
     )
 
 
-def _held_out(days: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Return which readings belong to days that are not fitted, shape (N,)."""
+def held_out(days: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return which readings belong to days that are not fitted: every fourth, or the last where there are fewer.
+
+    Args:
+        days: Number of the day of each reading, shape (N,).
+
+    Returns:
+        Shape (N,); none of a single day's.
+    """
     known = np.unique(days)
     if len(known) == 1:
         return np.zeros(days.shape, dtype=np.bool_)
@@ -139,11 +146,12 @@ def _with_provenance(plant: CoolingPlant, estimates: tuple[Estimate, ...], telem
     seen = f"{telemetry.source}, {telemetry.span}"
     fresh = {}
     for e in estimates:
-        setting, deviation = e.known.setting, f"standard deviation {e.deviation:.2g} {e.known.unit}".rstrip()
+        setting, low, high = e.known.setting, e.value - e.within, e.value + e.within
         if e.told:
-            fresh[setting] = Provenance(setting, "measured", f"fitted to {seen}, {deviation}")
+            interval = f"95 % interval {low:.3g} to {high:.3g} {e.known.unit}".rstrip()
+            fresh[setting] = Provenance(setting, "measured", f"fitted to {seen}, {interval}")
         elif setting != SETTING:
-            fresh[setting] = Provenance(setting, "assumed", f"not told by {seen}; moved with the fit")
+            fresh[setting] = Provenance(setting, "assumed", f"not identifiable from {seen}; moved with the fit")
     kept = tuple(p for p in plant.provenance if p.setting not in fresh)
     leaks = {e.known.setting: e.value for e in estimates if e.known.setting == SETTING and e.told}
     return changed(plant, leaks, (*kept, *fresh.values()))

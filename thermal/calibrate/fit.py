@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import least_squares
 
+from thermal.calibrate.descent import Box, least_loss, loss
 from thermal.calibrate.parameters import Parameter, at_bound, changed, joint_signals, parameter
 from thermal.calibrate.prediction import inputs, predict
 from thermal.calibrate.residuals import Problem, SensorError
@@ -24,13 +24,11 @@ if TYPE_CHECKING:
     from thermal.description import CoolingPlant
     from thermal.units_out import Running
 
-KNOWN_WITHIN = 0.10  # standard deviation over the value up to which the readings count as telling it
-KNOWN_WITHIN_SPAN = 0.02  # the same over the physical span, for settings that may be 0
-CLOSE = 1e-8  # relative change of the sum of squares at which a fit ends
-MOST_STEPS = 40
+SURE = NormalDist().inv_cdf(0.975)  # standard deviations to either side within which 95 % of a normal distribution lie
+KNOWN_WITHIN = 0.05  # half the 95 % interval over the value up to which the readings identify it
+KNOWN_WITHIN_SPAN = 0.005  # the same over the physical span, for settings that may be 0
 EDGE = 0.05  # a floor is seen where at least this share of the readings lies below it by this share
-OUTLIER = 3.0  # standard deviations beyond which an error counts by its size, not by its square
-PASSES = 2  # the weights of the first are those of the plant that is not fitted yet
+ENOUGH = 600  # readings for the way to the fit; its end looks at all of them
 
 
 @dataclass(frozen=True)
@@ -50,10 +48,15 @@ class Estimate:
     deviation: float
 
     @property
+    def within(self) -> float:
+        """Half of the 95 % interval, in the setting's unit: the truth lies this close with 95 % confidence."""
+        return SURE * self.deviation
+
+    @property
     def told(self) -> bool:
-        """Whether the readings tell the value; if not, it is the site's own, moved along with the fit."""
+        """Whether the readings identify the value; if not, it is the site's own, moved along with the fit."""
         span = 0.0 if self.known.logarithmic else self.known.highest - self.known.lowest
-        return self.deviation <= max(KNOWN_WITHIN * abs(self.value), KNOWN_WITHIN_SPAN * span)
+        return self.within <= max(KNOWN_WITHIN * abs(self.value), KNOWN_WITHIN_SPAN * span)
 
     @property
     def at_bound(self) -> bool:
@@ -78,6 +81,7 @@ class Fit:
 
 def staged(plant: CoolingPlant, telemetry: Telemetry, steps: Iterable[Stage], running: Running) -> CoolingPlant:
     """Return the plant after one step after the other, each with its own settings and signals."""
+    telemetry = _some(telemetry)
     for step in steps:
         signals = _usable(plant, telemetry, step.signals, running)
         known = tuple(parameter(plant, name) for name in step.settings)
@@ -90,8 +94,7 @@ def staged(plant: CoolingPlant, telemetry: Telemetry, steps: Iterable[Stage], ru
             except ValueError:  # this start contradicts the plant's other values; another does not
                 continue
             point = _solve(replace(judge, begun=begun))
-            square = (judge.residuals(point) / OUTLIER) ** 2
-            ends.append((float(_loss(len(point), square)[0].sum()), judge.plant_at(point)))
+            ends.append((loss(judge.residuals(point), len(point)), judge.plant_at(point)))
         if ends:
             plant = min(ends, key=lambda end: end[0])[1]
     return plant
@@ -125,11 +128,13 @@ def joint(
             "plant could be compared with"
         )
     known = tuple(parameter(plant, name) for name in settings)
-    for _ in range(PASSES):
-        problem = Problem(plant, telemetry, known, signals, running, begun)
+    errors: tuple[SensorError, ...] = ()
+    # the weights are those of the plant that is begun with: once the site's own, once one that is fitted
+    for readings in (_some(telemetry), telemetry):
+        problem = Problem(plant, readings, known, signals, running, begun, errors)
         point = _solve(problem)
-        begun = problem.plant_at(point)
-    return Fit(begun, _estimates(problem, point), problem.told_errors(point))
+        begun, errors = problem.plant_at(point), problem.told_errors(point)
+    return Fit(begun, _estimates(problem, point), errors)
 
 
 def _usable(plant: CoolingPlant, telemetry: Telemetry, wanted: frozenset[str], running: Running) -> tuple[str, ...]:
@@ -144,30 +149,15 @@ def _usable(plant: CoolingPlant, telemetry: Telemetry, wanted: frozenset[str], r
     return tuple(name for name in found if name != "cooling_kw" or not parts)
 
 
+def _some(telemetry: Telemetry) -> Telemetry:
+    """Return enough of the readings, evenly spread over the span."""
+    every = -(-len(telemetry) // ENOUGH)
+    return telemetry.at(np.arange(len(telemetry)) % every == 0)
+
+
 def _solve(problem: Problem) -> npt.NDArray[np.float64]:
-    """Return the best point near the begun plant; outliers count by their distance."""
-    low, high = problem.bounds
-    start = np.clip(problem.point_of(problem.begun), low + 1e-6 * (high - low), high - 1e-6 * (high - low))
-    found = least_squares(
-        problem.residuals,
-        start,
-        jac=problem.slopes,
-        bounds=(low, high),
-        loss=partial(_loss, len(start)),
-        f_scale=OUTLIER,
-        ftol=CLOSE,
-        xtol=CLOSE,
-        max_nfev=MOST_STEPS,
-    )
-    return np.asarray(found.x)
-
-
-def _loss(priors: int, square: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the loss of squared errors and its two derivatives, shape (3, N): smooth to linear, square for priors."""
-    root = np.sqrt(1.0 + square)
-    found = np.stack([2.0 * (root - 1.0), 1.0 / root, -0.5 * root**-3.0])
-    found[:, -priors:] = np.stack([square, np.ones_like(square), np.zeros_like(square)])[:, -priors:]
-    return found
+    """Return the best point near the begun plant."""
+    return least_loss(problem.residuals, problem.slopes, problem.start, Box(*problem.bounds))
 
 
 def _estimates(problem: Problem, point: npt.NDArray[np.float64]) -> tuple[Estimate, ...]:

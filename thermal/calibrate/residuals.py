@@ -2,9 +2,11 @@
 
 An instrument's error that stays the same over the span (a gain of a power or flow meter, an offset of a temperature) is
 fitted along, held near nothing by what instruments of its class may err: so a sensor's bias neither passes for a
-property of the plant, nor makes the plant's properties look better known than the sensor allows. The noise of what
-drives the plant counts as well, by the effective variance (Orear 1982): at the edge where a chiller starts, a tenth of
-a kelvin decides, and one reading there must not outweigh a week.
+property of the plant, nor makes the plant's properties look better known than the sensor allows. A class says how far
+an error may go at most; the standard deviation of what lies evenly within that is a root of 3 less (JCGM 100, Guide to
+the expression of uncertainty in measurement, 4.3.7). The noise of what drives the plant counts as well, by the
+effective variance (Orear 1982): at the edge where a chiller starts, a tenth of a kelvin decides, and one reading there
+must not outweigh a week. Nor must many pull the edge to one side: the model's mean over that noise is compared.
 """
 
 from __future__ import annotations
@@ -15,21 +17,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from thermal.calibrate.expected import expected
 from thermal.calibrate.parameters import Parameter, box, changed, values
 from thermal.calibrate.prediction import PUMP_SIGNALS, inputs, predict
-from thermal.calibrate.telemetry import SIGNALS
+from thermal.calibrate.telemetry import DRIVING, SIGNALS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from thermal.calibrate.expected import Expected
     from thermal.calibrate.telemetry import Telemetry
     from thermal.description import CoolingPlant
     from thermal.units_out import Running
 
 STEP = 1e-4  # of a coordinate, for slopes: above the rounding of the searches inside the physics
 WEAK = 0.5  # standard deviation of a coordinate about the site's own value: a factor of 1.65, or half the span
-# as the fields of `thermal.calibrate.prediction.Inputs`
-INPUT_ERRORS = ("it_power_kw", "dry_bulb_c", "wet_bulb_c", "supply_setpoint_c")
+OF_CLASS = 3.0**-0.5  # standard deviation of an instrument's error over the largest that its class allows
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Problem:
         signals: The signals that are looked at.
         running: Units that run.
         begun: The plant from which the fit starts.
+        begun_errors: What is taken for the instruments' own errors there.
     """
 
     plant: CoolingPlant
@@ -66,11 +70,12 @@ class Problem:
     signals: tuple[str, ...]
     running: Running
     begun: CoolingPlant
+    begun_errors: tuple[SensorError, ...] = ()
 
     @cached_property
     def input_errors(self) -> tuple[str, ...]:
         """Inputs whose errors are fitted along: those that are measured and that the signals depend on."""
-        driving = ("it_power_kw",) if PUMP_SIGNALS.issuperset(self.signals) else INPUT_ERRORS
+        driving = ("it_power_kw",) if PUMP_SIGNALS.issuperset(self.signals) else DRIVING
         return tuple(name for name in driving if np.isfinite(self.telemetry[name]).any())
 
     @cached_property
@@ -85,26 +90,25 @@ class Problem:
         return {name: driven & self.telemetry.compared(name) for name in self.signals}
 
     @cached_property
-    def spread(self) -> dict[str, npt.NDArray[np.float64]]:
-        """Standard deviation of each signal's readings about the model, where it can be compared.
+    def expected(self) -> dict[str, Expected]:
+        """What each signal is expected to show where the fit starts, and how far readings scatter about it.
 
-        It has the noise of the signal itself, and what the noise of each input makes of it at that instant: large where
-        a fan or a chiller is about to start.
+        The scatter has the noise of the signal itself, and what the noise of each input makes of it at that instant:
+        large where a fan or a chiller is about to start.
         """
-        square = {name: self.telemetry.spread(name)[self.there[name]] ** 2 for name in self.signals}
-        given = inputs(self.telemetry)
-        base = predict(self.begun, given, frozenset(self.signals), self.running)
-        for name, field in zip(INPUT_ERRORS, given._fields, strict=True):
-            if name not in self.input_errors:
-                continue
-            away = []
-            for sign in (1.0, -1.0):
-                moved = given._replace(**{field: getattr(given, field) + sign * self.telemetry.spread(name)})
-                found = predict(self.begun, moved, frozenset(self.signals), self.running)
-                away.append({n: (found[n] - base[n])[self.there[n]] ** 2 for n in self.signals})
-            for n in self.signals:
-                square[n] = square[n] + np.fmax(np.maximum(*(side[n] for side in away)), 0.0)
-        return {name: np.sqrt(values) for name, values in square.items()}
+        alone = {name: (name,) for name in self.signals}
+        errors = {e.signal: e.value for e in self.begun_errors}
+        return expected(self.begun, self.telemetry, alone, self.running, errors)
+
+    @cached_property
+    def spread(self) -> dict[str, npt.NDArray[np.float64]]:
+        """Standard deviation of each signal's readings about the model, where it can be compared."""
+        return {name: np.sqrt(self.expected[name].variance[self.there[name]]) for name in self.signals}
+
+    @cached_property
+    def shift(self) -> dict[str, npt.NDArray[np.float64]]:
+        """The model's mean over the noise of its inputs less what it says at them, where it can be compared."""
+        return {n: (e.mean - e.middle)[self.there[n]] for n, e in self.expected.items()}
 
     @cached_property
     def rows(self) -> dict[str, slice]:
@@ -126,6 +130,13 @@ class Problem:
     def centre(self) -> npt.NDArray[np.float64]:
         """The point of the plant before the fit and of instruments without error."""
         return self.point_of(self.plant)
+
+    @property
+    def start(self) -> npt.NDArray[np.float64]:
+        """The point from which the fit starts."""
+        begun = {e.signal: e.value for e in self.begun_errors}
+        errors = [begun.get(n, 0.0) / self._of_class(n) for n in (*self.input_errors, *self.output_errors)]
+        return np.concatenate([self.point_of(self.begun)[: len(self.known)], errors])
 
     def point_of(self, plant: CoolingPlant) -> npt.NDArray[np.float64]:
         """Return the point of a plant of the same kind and of instruments without error."""
@@ -184,7 +195,7 @@ class Problem:
         at = len(self.known) + len(self.input_errors)
         for i, name in enumerate(self.output_errors, start=at):
             signal = SIGNALS[name]
-            found[self.rows[name], i] = -(modelled[name] * signal.gain + signal.offset) / self.spread[name]
+            found[self.rows[name], i] = -OF_CLASS * (modelled[name] * signal.gain + signal.offset) / self.spread[name]
             found[len(base) - len(point) + i, i] = 1.0 / self.weak[i]
         return found
 
@@ -202,15 +213,18 @@ class Problem:
     def sensor_errors(self, point: npt.NDArray[np.float64]) -> dict[str, float]:
         """Return the instruments' errors at a point: in the unit, or as a share of the value for power and flow."""
         names = (*self.input_errors, *self.output_errors)
-        errors = point[len(self.known) :]
-        return {n: float(e) * (SIGNALS[n].gain or SIGNALS[n].offset) for n, e in zip(names, errors, strict=True)}
+        return {n: float(e) * self._of_class(n) for n, e in zip(names, point[len(self.known) :], strict=True)}
 
     def told_errors(self, point: npt.NDArray[np.float64]) -> tuple[SensorError, ...]:
         """Return the instruments' errors at a point, for people."""
         found = self.sensor_errors(point)
         return tuple(SensorError(n, e, "" if SIGNALS[n].gain else "K") for n, e in found.items())
 
+    def _of_class(self, name: str) -> float:
+        """Return the standard deviation of an instrument's own error, as a share of the value for power and flow."""
+        return OF_CLASS * (SIGNALS[name].gain or SIGNALS[name].offset)
+
     def _modelled(self, point: npt.NDArray[np.float64]) -> dict[str, npt.NDArray[np.float64]]:
         given = inputs(self.telemetry, self.sensor_errors(point))
         found = predict(self.plant_at(point), given, frozenset(self.signals), self.running)
-        return {name: found[name][self.there[name]] for name in self.signals}
+        return {name: found[name][self.there[name]] + self.shift[name] for name in self.signals}

@@ -20,8 +20,8 @@ class Signal(NamedTuple):
     Args:
         unit: Its unit; "" for a plain number.
         meaning: What it is, for people.
-        gain: Standard deviation of the instrument's error that goes with the value, share.
-        offset: Standard deviation of the instrument's error that does not, in the unit.
+        gain: Largest error of the instrument that goes with the value, by its class, share.
+        offset: Largest error of the instrument that does not, in the unit.
         noise_share: Standard deviation of one reading around the truth, share of the value.
         noise: The same that does not go with the value, in the unit; for powers and flows, share of the largest value.
     """
@@ -69,7 +69,9 @@ SIGNALS: dict[str, Signal] = {
     "cooling_kw": _power("all electric power of cooling"),
     "chip_work": Signal("", "work of the chips over their most: utilisation, or tokens per second over the best"),
 }
-INPUTS = ("it_power_kw", "dry_bulb_c", "wet_bulb_c", "supply_setpoint_c", "chip_work")
+# what drives a plant, as the fields of `thermal.calibrate.prediction.Inputs`
+DRIVING = ("it_power_kw", "dry_bulb_c", "wet_bulb_c", "supply_setpoint_c")
+INPUTS = (*DRIVING, "chip_work")
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class Pump:
         static_share: Share of the head that does not fall with flow.
     """
 
-    flow_floor: float = number(0.9, "", 0.05, 1.0, "Frontier 2024-04-07: 0.9 to 1 gives its PUE", "measured")
+    flow_floor: float = number(0.9, "", 0.05, 1.0, "Frontier 2024-04-07: 0.9 to 1 gives its PUE")
     head_kpa: float = number(250.0, "kPa", 10.0, 1000.0, "plates and heat exchangers, 50 to 100 kPa each, and pipes")
     efficiency: float = number(0.65, "", 0.1, 1.0, "pump, motor and drive of this size")
     static_share: float = number(0.2, "", 0.0, 1.0, "differential pressure kept at the racks")

@@ -22,6 +22,9 @@ class Store:
         usable_share: Share of the volume above and below the mixing zone.
         daily_loss_share: Share of the cold that a full tank loses in a day.
         power_share: Heat into or out of the tank at most, over rated heat.
+        pump_w_per_kw: Power of the tank's own pumps per heat into or out of it, W/kW.
+        initial_share: Cold at the start of the horizon over what the full tank holds.
+        final_share: Cold at its end, at least: the same share, or what a tank at rest would then hold if that is less.
     """
 
     volume_m3: float = number(0.0, "m3", 0.0, 1e6, "0: no tank")
@@ -29,6 +32,9 @@ class Store:
     usable_share: float = number(0.9, "", 0.1, 1.0, "stratified tanks")
     daily_loss_share: float = number(0.02, "", 0.0, 0.99, "insulated tanks outdoors")
     power_share: float = number(0.3, "", 0.0, 2.0, "flow through the tank's diffusers")
+    pump_w_per_kw: float = number(4.0, "W/kW", 0.0, 50.0, "100 kPa of diffusers and pipes, 10 K, 65 %")
+    initial_share: float = number(0.5, "", 0.0, 1.0, "half full")
+    final_share: float = number(0.5, "", 0.0, 1.0, "as at the start")
 
 
 def capacity_kwh_th(store: Store, coolant: str, temp_c: float) -> float:

@@ -47,7 +47,7 @@ def cooling_figure(block: BlockOutlook, signals: Signals, time: TimeAxis, scale:
     """
     factor, unit = scale
     template = f"%{{y:,.3~g}} {unit}"
-    hours = block.report.hours
+    hours, limit_kw = block.report.hours, block.report.limit.it_kw
 
     def power(kw: npt.NDArray[np.float64], name: str, color: str, dash: str) -> Trace:
         return step_line(
@@ -64,6 +64,7 @@ def cooling_figure(block: BlockOutlook, signals: Signals, time: TimeAxis, scale:
         area(hours.it_kw, "IT power", GREY, "it", "y2"),
         power(hours.w_max_kw, "Cooling carries", BLACK, "solid"),
         power(hours.w_max_n1_kw, "One unit out", VERMILLION, "dot"),
+        *([power(limit_kw, "A plan may take", BLUE, "dash")] if (limit_kw < hours.w_max_kw).any() else []),
         *(area(kw, name, color, "cooling", "y3") for name, kw, color in parts if kw.any()),
     ]
     return {

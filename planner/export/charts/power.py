@@ -69,26 +69,9 @@ def power_figure(
             time, np.asarray(kw) / factor, name, color, group, yaxis=axis, hovertemplate=template, legendgroup=group
         )
 
-    data = [
-        told_time(time, "y"),
-        area(plan.it_kw, "IT", BLUE, "goes", "y"),
-        area(plan.cooling_kw, "Cooling", SKY, "goes", "y"),
-        area(plan.import_kw, "Grid import", ORANGE, "comes", "y2"),
-    ]
-    if has_battery:
-        data.insert(3, area(plan.charge_kw, "Battery charging", PURPLE, "goes", "y"))
-    if plan.export_kw:
-        data.append(area(plan.export_kw, "Export", GREY, "goes", "y"))
-    if block.solar is not None:
-        data.append(area(plan.solar_kw, "Solar", YELLOW, "comes", "y2"))
-    if plan.wind_kw:
-        data.append(area(plan.wind_kw, "Wind", SKY, "comes", "y2"))
-    shades = itertools.cycle((VERMILLION, GREY))
-    for group in plan.generators:
-        name = f"Generators {html.escape(group.generator)}"
-        data.append(area(group.generation_kw, name, next(shades), "comes", "y2"))
-    if has_battery:
-        data.append(area(plan.discharge_kw, "Battery discharging", GREEN, "comes", "y2"))
+    data = [told_time(time, "y")]
+    data += [area(kw, name, color, "goes", "y") for kw, name, color in _uses(block, plan) if kw]
+    data += [area(kw, name, color, "comes", "y2") for kw, name, color in _supplies(block, plan) if kw]
     data += [
         _limit(time, capacity_kw / factor, LIMIT, BLACK, "y", template, "dash"),
         _limit(
@@ -134,6 +117,29 @@ def power_figure(
             **axes,
         ),
     }
+
+
+def _uses(block: Block, plan: BlockPlan) -> list[tuple[tuple[float, ...], str, str]]:
+    """Return where a block's power goes: series, name and colour; an empty series where it has no such part."""
+    return [
+        (plan.it_kw, "IT", BLUE),
+        (plan.cooling_kw, "Cooling", SKY),
+        (plan.heat_pump_kw, "Heat pumps", VERMILLION),
+        (plan.charge_kw if block.battery is not None else (), "Battery charging", PURPLE),
+        (plan.export_kw, "Export", GREY),
+    ]
+
+
+def _supplies(block: Block, plan: BlockPlan) -> list[tuple[tuple[float, ...], str, str]]:
+    """Return where a block's power comes from, as `_uses`."""
+    shades = itertools.cycle((VERMILLION, GREY))
+    return [
+        (plan.import_kw, "Grid import", ORANGE),
+        (plan.solar_kw if block.solar is not None else (), "Solar", YELLOW),
+        (plan.wind_kw, "Wind", SKY),
+        *((g.generation_kw, f"Generators {html.escape(g.generator)}", next(shades)) for g in plan.generators),
+        (plan.discharge_kw if block.battery is not None else (), "Battery discharging", GREEN),
+    ]
 
 
 def _sources(plan: BlockPlan) -> str:
