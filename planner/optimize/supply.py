@@ -123,7 +123,8 @@ def add_block(
             supply += [(columns.battery.discharge[t], 1.0), (columns.battery.charge[t], -1.0)]
         load = [(columns.it[t], -1.0), (columns.cooling[t], -1.0)]
         prob += pulp.LpAffineExpression(supply + load) == 0, f"balance_{name}_{t}"
-    add_export_rows(prob, limits, columns.own, columns.grid, power_kw)
+    others = [source for source in (columns.solar, columns.battery and columns.battery.discharge) if source]
+    add_export_rows(prob, limits, columns.own, columns.grid, others, power_kw)
     if battery and columns.battery:
         made = [group.power for group in columns.own.generators]
         made += [source for source in (columns.solar, columns.own.wind) if source]
