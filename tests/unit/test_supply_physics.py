@@ -237,7 +237,9 @@ def test_a_contract_for_difference_is_settled_on_all_that_is_made():
 def test_the_agreement_that_saves_most_is_used_first():
     dear = Ppa("dear", AS_PRODUCED, PHYSICAL, 0.09, sale_share=0.5)
     cheap = Ppa("cheap", AS_PRODUCED, PHYSICAL, 0.05, sale_share=0.9)
-    first, second = allot([cheap, dear], [np.array([80.0]), np.array([80.0])], np.array([100.0]), np.array([0.10]), np.array([0.10]))
+    first, second = allot(
+        [cheap, dear], [np.array([80.0]), np.array([80.0])], np.array([100.0]), np.array([0.10]), np.array([0.10])
+    )
     # unsold, the dear one would fetch half the price: its use saves 0.05, that of the cheap one 0.01
     assert second.used_kw.tolist() == [80]
     assert first.used_kw.tolist() == [20]
