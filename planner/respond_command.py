@@ -148,6 +148,7 @@ def _write(
     *,
     in_force: bool,
 ) -> None:
+    from planner.accounts import carbon_accounts
     from planner.evaluate import carbon_per_it_kwh
     from planner.export.files import staged_files
     from planner.folders import CALENDARS, LEDGER
@@ -163,8 +164,9 @@ def _write(
     with staged_files(contents):
         if in_force:
             kg_per_kwh = carbon_per_it_kwh(week, week.signals, response.found.blocks)
+            carbon = carbon_accounts(week, response.after, runs, response.found)
             with Ledger(folder / LEDGER) as ledger:
-                ledger.record_plan(response.after, runs, kg_per_kwh.tolist())
+                ledger.record_plan(response.after, runs, kg_per_kwh.tolist(), carbon)
                 publish(folder / CALENDARS, response.after, runs)
         else:
             publish(folder / CALENDARS, response.after, runs, in_force=False)

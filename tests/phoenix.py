@@ -127,14 +127,14 @@ stages = [{{ name = "all", tokens = {tokens}, deadline = 2024-05-20T00:00:00Z }}
     return "".join(parts)
 
 
-def event(limits_kw: list[float]) -> bytes:
-    """A limit for each of three hours from 14:00 UTC on Wednesday."""
+def event(limits_kw: list[float], start: datetime = START) -> bytes:
+    """A limit for each of some hours, by default from 14:00 UTC on Wednesday."""
     return json.dumps(
         {
             "programID": "trial",
             "eventName": "25 % for 3 h",
             "payloadDescriptors": [{"payloadType": "IMPORT_CAPACITY_LIMIT", "units": "KW"}],
-            "intervalPeriod": {"start": START.isoformat(), "duration": "PT1H"},
+            "intervalPeriod": {"start": start.isoformat(), "duration": "PT1H"},
             "intervals": [
                 {"id": i, "payloads": [{"type": "IMPORT_CAPACITY_LIMIT", "values": [kw]}]}
                 for i, kw in enumerate(limits_kw)

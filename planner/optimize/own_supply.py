@@ -6,7 +6,7 @@ shortest time (`sum of starts over the last min-up slots <= units on`), a stop f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -86,16 +86,39 @@ def add_own(prob: pulp.LpProblem, week: Week, limits: BlockLimits, power_kw: flo
 
 
 def add_export_rows(
-    prob: pulp.LpProblem, limits: BlockLimits, own: OwnColumns, grid: tuple[Column, ...], power_kw: float
+    prob: pulp.LpProblem,
+    limits: BlockLimits,
+    own: OwnColumns,
+    grid: tuple[Column, ...],
+    others: Sequence[tuple[Column, ...]],
+    power_kw: float,
 ) -> None:
-    """Keep import and export apart in the slots in which both at once would pay; arguments as in `add_own`."""
+    """Keep import and export apart in the slots in which both at once would pay.
+
+    A block that exports imports nothing, so that its own sources carry its idle load too: that row, and the least
+    bounds, keep the relaxation from selling its own and buying the load.
+
+    Args:
+        prob: The program.
+        limits: The block's limits.
+        own: Its columns.
+        grid: Its import per slot.
+        others: Its other sources per slot: sun, discharging.
+        power_kw: Unit of power, kW.
+    """
     if own.export is None:
         return
-    name, imported = limits.block.name, limits.import_kw / power_kw
+    name, curves, battery = limits.block.name, limits.curves, limits.block.battery
+    least = (limits.idle_kw + curves.cooling_kw(limits.idle_kw)) / power_kw
+    load = limits.it_max_kw + curves.cooling_kw(limits.it_max_kw) + (battery.charge_kw if battery else 0.0)
+    imported = np.minimum(limits.import_kw, load) / power_kw
+    sources = [*others, *(group.power for group in own.generators), *([own.wind] if own.wind else [])]
     for t, exporting in own.exporting.items():
-        most = float(own.export[t].upBound)
-        prob += own.export[t] - most * exporting <= 0, f"export_{name}_{t}_row"
+        export, most = own.export[t], float(own.export[t].upBound)
+        prob += export - most * exporting <= 0, f"export_{name}_{t}_row"
         prob += grid[t] + float(imported[t]) * exporting <= float(imported[t]), f"no_import_{name}_{t}"
+        row = [(export, 1.0), (exporting, float(least[t]))] + [(source[t], -1.0) for source in sources]
+        prob += pulp.LpAffineExpression(row) <= 0, f"own_export_{name}_{t}"
 
 
 def generation_terms(own: OwnColumns, slot_h: float, power_kw: float) -> Terms:

@@ -133,7 +133,8 @@ def add_block(
             taken = pulp.LpAffineExpression([(v, -c) for v, c in load])
             prob += taken <= float(limits.capacity_kw[t] / power_kw) * (1.0 - POWER_MARGIN), f"capacity_{name}_{t}"
         prob += pulp.LpAffineExpression(supply + load) == 0, f"balance_{name}_{t}"
-    add_export_rows(prob, limits, columns.own, columns.grid, power_kw)
+    others = [source for source in (columns.solar, columns.battery and columns.battery.discharge) if source]
+    add_export_rows(prob, limits, columns.own, columns.grid, others, power_kw)
     if battery and columns.battery:
         made = [group.power for group in columns.own.generators]
         made += [source for source in (columns.solar, columns.own.wind) if source]

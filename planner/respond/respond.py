@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.errors import Infeasible
 from planner.evaluate import evaluate
 from planner.respond.answer import answer
 from planner.respond.demand import asked_of, digest, import_limits, with_signals
@@ -17,11 +18,12 @@ from planner.respond.question import pose, span_of
 from planner.timegrid import iso
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     import numpy.typing as npt
 
+    from planner.respond.answer import Answer
     from planner.respond.question import Question
     from planner.week import Week
     from power.events import Ask, GridEvent, ImportLimit
@@ -75,24 +77,28 @@ def respond(
     seen = replace(seen, issued_at=now)
     now_s = max(0.0, (now - week.grid.start).total_seconds())
     spans_s = [_seconds(week, ask) for ask in asks]
-    lead_s = agreed.lead_s if limits else 0.0
-    span = span_of(seen, {plan.block: plan for plan in header.blocks}, now_s, spans_s, lead_s)
+    plans = {plan.block: plan for plan in header.blocks}
 
-    def ask(waits: bool) -> Question:
-        return pose(
-            seen,
-            header,
-            runs,
-            now_s=now_s,
-            span=span,
-            limits=limits,
-            priced=priced,
-            flexibility=flexibility,
-            agreed=agreed,
-            waits=waits,
-        )
+    def ahead(lead_s: float) -> Answer:
+        span = span_of(seen, plans, now_s, spans_s, lead_s)
 
-    found = answer(ask)
+        def ask(waits: bool) -> Question:
+            return pose(
+                seen,
+                header,
+                runs,
+                now_s=now_s,
+                span=span,
+                limits=limits,
+                priced=priced,
+                flexibility=flexibility,
+                agreed=replace(agreed, lead_s=lead_s),
+                waits=waits,
+            )
+
+        return answer(ask)
+
+    found = _with_lead(week, ahead, agreed.lead_s if limits else 0.0)
     names = tuple(dict.fromkeys(event.name for event in events))
     after, changed = new_calendar(found, header, names, digest(asks, limits))
     promised = tuple(p for p in (_promised(found.question, limit) for limit in limits) if p is not None)
@@ -110,6 +116,16 @@ def respond(
         changes=not carries_on(found),
     )
     return response, changed
+
+
+def _with_lead(week: Week, ahead: Callable[[float], Answer], lead_s: float) -> Answer:
+    """Return the answer with limits set ahead of the event, or as it begins where ramps leave no room for that."""
+    try:
+        return ahead(lead_s)
+    except Infeasible:
+        if not lead_s or all(block.power.fall_step_kw is None for block in week.blocks):
+            raise
+        return ahead(0.0)
 
 
 def _seconds(week: Week, ask: Ask) -> tuple[float, float]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.optimize.limits import energy_worth
 from planner.respond.course import HOLD, OFF
+from planner.respond.ramp_rows import add_ramp_rows
 from planner.respond.site_load import block_load, cooling_kw, flows_of
 from thermal.reserve import carried_it_kw
 
@@ -152,7 +153,7 @@ def _add_block(
                 unused[t] = rows.column(upper=float(flows.solar_kw[t]))
     found = BlockColumns(block, it, drawn, unused, battery, counted_kw + flows.taken_kw[pieces.slot])
     _import_rows(rows, question, found, room_kw, touched)
-    _ramp_rows(rows, question, found, load.it_kw)
+    add_ramp_rows(rows, question, block, it, load.it_kw)
     worth, hours, planned = energy_worth(week), pieces.length_s / 3600.0, 0.0
     for p in touched:
         if pieces.start_s[p] >= question.span.end_s or question.priced[pieces.slot[p]]:
@@ -264,30 +265,6 @@ def _import_rows(
         base_kw = float(planned_kw[p] - flows.charge_kw[slot] + flows.discharge_kw[slot])
         low, high = min(0.0, float(planned_kw[p])), max(float(room_kw[p]), float(planned_kw[p]))
         rows.row([(block.battery.charge[at], 1.0), (block.battery.discharge[at], -1.0)], low - base_kw, high - base_kw)
-
-
-def _ramp_rows(rows: Rows, question: Question, block: BlockColumns, planned_kw: npt.NDArray[np.float64]) -> None:
-    pieces, power = question.pieces, block.block.power
-    if power.rise_step_kw is None and power.fall_step_kw is None:
-        return
-    window_s = min(60.0 * power.ramp_window_min, 60.0 * question.week.grid.slot_minutes)
-    rise_kw = np.inf if power.rise_step_kw is None else power.rise_step_kw * (1.0 - 2.0 * MARGIN)
-    fall_kw = np.inf if power.fall_step_kw is None else power.fall_step_kw * (1.0 - 2.0 * MARGIN)
-    for a in range(len(pieces.start_s) - 1):
-        for b in range(a + 1, len(pieces.start_s)):
-            if pieces.start_s[b] - pieces.start_s[a + 1] >= window_s:
-                break
-            if a not in block.it and b not in block.it:
-                continue
-            change_kw = float(planned_kw[b] - planned_kw[a])
-            terms: Terms = []
-            fixed_kw = 0.0
-            for p, sign in ((b, 1.0), (a, -1.0)):
-                if p in block.it:
-                    terms.append((block.it[p], sign))
-                else:
-                    fixed_kw += sign * float(planned_kw[p])
-            rows.row(terms, -max(fall_kw, -change_kw) - fixed_kw, max(rise_kw, change_kw) - fixed_kw)
 
 
 def _add_battery(rows: Rows, question: Question, block: Block) -> BatteryColumns | None:

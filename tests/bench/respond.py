@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,9 @@ from tests.conftest import NO_SHARED_DATA, ROOT, SHARED_DATA
 MINUTE_S = 60.0
 FROM_BEST = 0.01
 MOST_S = 10.0
+SITE_CUT = 0.1
+START = datetime(2024, 5, 15, 19, tzinfo=UTC)
+NOTICE = timedelta(minutes=30)
 
 
 def minutes(response: Response) -> tuple[int, float]:
@@ -70,7 +74,7 @@ def trial() -> list[list[str]]:
 
 
 def superfactory(folder: Path) -> list[str]:
-    """Plan the week, answer the example event from the command line; return the row."""
+    """Plan the week, answer a cut of a tenth for three hours from the command line; return the row."""
 
     def run(*arguments: str | Path) -> dict:
         done = subprocess.run(
@@ -82,18 +86,15 @@ def superfactory(folder: Path) -> list[str]:
         return json.loads(done.stdout)
 
     site = ROOT / "data/sites/superfactory.toml"
-    run("plan", site, "--out", folder, "--issued-at", "2024-05-12T18:00:00Z", "--time-limit", "60")
+    planned = run("plan", site, "--out", folder, "--issued-at", "2024-05-12T18:00:00Z", "--time-limit", "60")
+    header = json.loads((Path(planned["files"]["calendar"]) / "calendar.json").read_text(encoding="utf-8"))
+    site_kw = np.sum([block["import_kw"] for block in header["blocks"]], axis=0)
+    first = int((START - datetime.fromisoformat(header["valid_from"])) / timedelta(hours=1))
+    asked_kw = (1.0 - SITE_CUT) * site_kw[first : first + phoenix.HOURS]
+    event = folder / "event.json"
+    event.write_bytes(phoenix.event(asked_kw.tolist(), START))
     started = time.perf_counter()
-    told = run(
-        "respond",
-        ROOT / "docs/examples/event-superfactory.json",
-        "--site",
-        site,
-        "--out",
-        folder,
-        "--at",
-        "2024-05-15T18:30:00Z",
-    )
+    told = run("respond", event, "--site", site, "--out", folder, "--at", (START - NOTICE).isoformat())
     took_s = time.perf_counter() - started
     doing = [run["does"] for run in told["runs"] if run["does"] != "goes on"]
     return [

@@ -96,6 +96,13 @@ def test_over_take_settles_at_spot():
     check(hall(base(90.0, 0.07, 0.85), price=CHEAP_THEN_DEAR), energy=192.20, contracts=42.84)
 
 
+@pytest.mark.parametrize(("min_take", "contracts"), [(0.0, 28.00), (1.0, 336.00)])
+def test_nothing_is_taken_where_import_is_paid_for(min_take, contracts):
+    # four hours at -0.05 earn 4,000 x 0.05 = 200.00 at spot; the dear hours take 400 kWh; take or pay is due in full
+    seen = check(hall(base(600.0, 0.07, min_take), price=[-0.05] * 4 + [0.12] * 4), energy=-200.00, contracts=contracts)
+    assert seen.contracts[0].take_kwh == pytest.approx(400.0)
+
+
 def test_peak_draws_the_run_into_its_hours():
     # 08:00-14:00 are six peak hours of 500 kW: 3,000 kWh at 0.08, all paid
     # four of them at work: 4 x 500 kWh at 0.10, and 2 x 100 kWh outside the peak

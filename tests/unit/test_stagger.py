@@ -13,7 +13,7 @@ from planner.publish import to_calendar
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
 from planner.stagger import longest_moves, staggered
 from tests.judged import kinds
-from tests.weeks import FULL_POWER, POINTS, at, make_block, make_pool, make_run, tiny_week
+from tests.weeks import FULL_POWER, POINTS, at, make_block, make_pool, make_run, random_week, tiny_week
 
 # 32 GPUs of 1,100 W at work and 150 W idle are a step of 30.4 kW: 3.04 min at 10 kW/min, 182.4 s
 RAMP = {"ramp_kw_per_min": 10.0, "ramp_window_min": 15.0}
@@ -172,3 +172,22 @@ def test_a_plan_keeps_its_promises_with_all_its_waiting(count):
     seen = evaluate(calendar, runs, week)
     assert kinds(seen) == set()
     assert seen.deadlines_missed == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_plans_of_any_week_keep_the_ramp_and_what_they_promise(seed):
+    drawn = random_week(seed, n_runs=4, n_slots=12, n_pools=1 + seed % 2)
+    # the largest gang's start takes ten of the fifteen minutes
+    kw_per_min = max(run.gpus for run in drawn.runs) * 0.95 / 10.0
+    blocks = tuple(
+        replace(block, power=replace(block.power, ramp_kw_per_min=kw_per_min, ramp_fall_kw_per_min=1.5 * kw_per_min))
+        for block in drawn.blocks
+    )
+    week = replace(drawn, blocks=blocks)
+    found = plan(week, PlanOptions(gap_target=0.05, time_limit_s=20.0))
+    calendar, runs = to_calendar(
+        week, found.schedule, status=found.status, certified_gap=found.mip_gap, shortfalls=found.shortfalls
+    )
+    seen = evaluate(calendar, runs, week)
+    assert [violation.sentence for violation in seen.violations] == []
+    assert all(stage.met or stage.announced for run in seen.runs for stage in run.stages)
