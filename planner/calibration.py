@@ -40,10 +40,11 @@ def calibrate_block(block: SiteBlock, telemetry: Telemetry) -> Calibration:
     """Return the calibration of a block's plant.
 
     Raises:
-        ConfigError: The telemetry's energy balance does not close, or it has nothing to fit the plant to.
+        ConfigError: The telemetry's energy balance does not close, or it has nothing to fit the plant to, or it clearly
+            speaks for the other control sequence.
     """
     try:
-        return calibrate(block.plant, telemetry)
+        found = calibrate(block.plant, telemetry)
     except EnergyBalanceError as error:
         shown = error.faults[:SHOWN_FAULTS]
         more = len(error.faults) - len(shown)
@@ -62,3 +63,11 @@ def calibrate_block(block: SiteBlock, telemetry: Telemetry) -> Calibration:
             why=str(error),
             fix="give more of the signals that docs/calibration.md lists",
         ) from error
+    told = found.sequence
+    if told is not None and told.supported == told.other:
+        raise ConfigError(
+            f'block {block.power.name} states sequence = "{told.stated}", and {telemetry.source} contradicts it',
+            why=told.sentence,
+            fix=f'write sequence = "{told.other}" in its [block.cooling], and calibrate again',
+        )
+    return found

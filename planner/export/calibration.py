@@ -25,6 +25,8 @@ def calibration_lines(found: Calibration, telemetry: Telemetry) -> list[str]:
     errors = [e for e in found.sensor_errors if f"{e.value:.2g}" not in {"0", "-0"}]
     lines += ["", "Instruments' own errors, as the fit has them (shown minus true):"]
     lines += _aligned([[e.signal, f"{e.value:+.2f} K" if e.unit else f"{100 * e.value:+.1f} %"] for e in errors])
+    if found.sequence is not None:
+        lines += ["", "Control sequence:", f"  {found.sequence.sentence}"]
     lines += ["", f"On the {found.fitted.days} days that were fitted:", *_sample_lines(found.fitted)]
     if found.held_out is None:
         lines += ["", "There is one day only: nothing shows how the fit does on others."]

@@ -5,6 +5,7 @@ from thermal.calibrate.calibration import Calibration, Sample, calibrate
 from thermal.calibrate.fit import Estimate
 from thermal.calibrate.parameters import changed
 from thermal.calibrate.score import Score, cv_rmse_pct, nmbe_pct, scores
+from thermal.calibrate.sequence import SequenceEvidence
 from thermal.calibrate.telemetry import SIGNALS, Telemetry
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Estimate",
     "Sample",
     "Score",
+    "SequenceEvidence",
     "Telemetry",
     "balances",
     "calibrate",

@@ -12,6 +12,8 @@ from thermal.calibrate.fit import Estimate, Fit, joint, staged
 from thermal.calibrate.leakage import SETTING, leakage
 from thermal.calibrate.parameters import changed, one_stage, stages
 from thermal.calibrate.score import Score, pue_share_within, scores
+from thermal.calibrate.sequence import SETTING as SEQUENCE
+from thermal.calibrate.sequence import SequenceEvidence, sequence_evidence
 from thermal.description import Provenance
 from thermal.units_out import ALL
 
@@ -60,6 +62,8 @@ class Calibration:
         sensor_errors: What the fit takes for the instruments' own errors.
         fitted: Scores on the days that were fitted.
         held_out: Scores on the days that were not; None where there is only one day.
+        sequence: What the readings say of the control sequence; None where the plant has none, for want of chillers, or
+            where chosen settings alone were fitted. Where it supports the other sequence, the fit is not to be used.
     """
 
     plant: CoolingPlant
@@ -68,6 +72,7 @@ class Calibration:
     sensor_errors: tuple[SensorError, ...]
     fitted: Sample
     held_out: Sample | None
+    sequence: SequenceEvidence | None
 
 
 def calibrate(
@@ -101,16 +106,21 @@ def calibrate(
     begun = staged(plant, to_fit, steps, running)
     found = joint(plant, begun, to_fit, [name for step in steps for name in step.settings], running)
     estimates = found.estimates
-    leaks = leakage(found.plant, to_fit) if settings is None else None
+    other_days = telemetry.at(held) if held.any() else None
+    leaks, sequence = None, None
+    if settings is None:
+        leaks = leakage(found.plant, to_fit)
+        sequence = sequence_evidence(found, to_fit, other_days, running)
     if leaks is not None:
         estimates = (*estimates, leaks)
     return Calibration(
-        plant=_with_provenance(found.plant, estimates, to_fit),
+        plant=_with_provenance(found.plant, estimates, sequence, to_fit),
         estimates=estimates,
         balances=balances,
         sensor_errors=found.sensor_errors,
         fitted=_sample(plant, found, to_fit, running),
-        held_out=_sample(plant, found, telemetry.at(held), running) if held.any() else None,
+        held_out=None if other_days is None else _sample(plant, found, other_days, running),
+        sequence=sequence,
     )
 
 
@@ -141,7 +151,9 @@ def _sample(before: CoolingPlant, found: Fit, telemetry: Telemetry, running: Run
     )
 
 
-def _with_provenance(plant: CoolingPlant, estimates: tuple[Estimate, ...], telemetry: Telemetry) -> CoolingPlant:
+def _with_provenance(
+    plant: CoolingPlant, estimates: tuple[Estimate, ...], sequence: SequenceEvidence | None, telemetry: Telemetry
+) -> CoolingPlant:
     """Return the plant with the fitted values' origin, and everything else as it was."""
     seen = f"{telemetry.source}, {telemetry.span}"
     fresh = {}
@@ -152,6 +164,8 @@ def _with_provenance(plant: CoolingPlant, estimates: tuple[Estimate, ...], telem
             fresh[setting] = Provenance(setting, "measured", f"fitted to {seen}, {interval}")
         elif setting != SETTING:
             fresh[setting] = Provenance(setting, "assumed", f"not identifiable from {seen}; moved with the fit")
+    if sequence is not None and sequence.supported == sequence.stated:
+        fresh[SEQUENCE] = Provenance(SEQUENCE, "measured", f"fits {seen} clearly better than the other")
     kept = tuple(p for p in plant.provenance if p.setting not in fresh)
     leaks = {e.known.setting: e.value for e in estimates if e.known.setting == SETTING and e.told}
     return changed(plant, leaks, (*kept, *fresh.values()))

@@ -45,7 +45,8 @@ def loss(residuals: npt.NDArray[np.float64], priors: int) -> float:
     Returns:
         The loss; infinite where a residual is.
     """
-    near, held = residuals[:-priors] / OUTLIER, residuals[-priors:]
+    readings = len(residuals) - priors
+    near, held = residuals[:readings] / OUTLIER, residuals[readings:]
     return float(OUTLIER**2 * np.sum(2.0 * (np.sqrt(1.0 + near**2) - 1.0)) + held @ held)
 
 

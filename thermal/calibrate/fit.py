@@ -81,9 +81,9 @@ class Fit:
 
 def staged(plant: CoolingPlant, telemetry: Telemetry, steps: Iterable[Stage], running: Running) -> CoolingPlant:
     """Return the plant after one step after the other, each with its own settings and signals."""
-    telemetry = _some(telemetry)
+    telemetry = thinned(telemetry)
     for step in steps:
-        signals = _usable(plant, telemetry, step.signals, running)
+        signals = usable(plant, telemetry, step.signals, running)
         known = tuple(parameter(plant, name) for name in step.settings)
         # all ends are compared with the same weights, those of the plant before the step
         judge = Problem(plant, telemetry, known, signals, running, plant)
@@ -93,7 +93,7 @@ def staged(plant: CoolingPlant, telemetry: Telemetry, steps: Iterable[Stage], ru
                 begun = changed(plant, start)
             except ValueError:  # this start contradicts the plant's other values; another does not
                 continue
-            point = _solve(replace(judge, begun=begun))
+            point = best_point(replace(judge, begun=begun))
             ends.append((loss(judge.residuals(point), len(point)), judge.plant_at(point)))
         if ends:
             plant = min(ends, key=lambda end: end[0])[1]
@@ -121,7 +121,7 @@ def joint(
     Raises:
         ValueError: The telemetry has no signal that the plant could be compared with.
     """
-    signals = _usable(plant, telemetry, joint_signals(plant), running)
+    signals = usable(plant, telemetry, joint_signals(plant), running)
     if not signals:
         raise ValueError(
             f"{telemetry.source} has no reading of pumps, fans, chillers, flows or temperatures that a {plant.kind} "
@@ -130,14 +130,14 @@ def joint(
     known = tuple(parameter(plant, name) for name in settings)
     errors: tuple[SensorError, ...] = ()
     # the weights are those of the plant that is begun with: once the site's own, once one that is fitted
-    for readings in (_some(telemetry), telemetry):
+    for readings in (thinned(telemetry), telemetry):
         problem = Problem(plant, readings, known, signals, running, begun, errors)
-        point = _solve(problem)
+        point = best_point(problem)
         begun, errors = problem.plant_at(point), problem.told_errors(point)
     return Fit(begun, _estimates(problem, point), errors)
 
 
-def _usable(plant: CoolingPlant, telemetry: Telemetry, wanted: frozenset[str], running: Running) -> tuple[str, ...]:
+def usable(plant: CoolingPlant, telemetry: Telemetry, wanted: frozenset[str], running: Running) -> tuple[str, ...]:
     """Return the measured signals among the wanted that the plant can show.
 
     All power of cooling is looked at only where no part of it is metered: what it has beside the parts is not fitted.
@@ -149,33 +149,43 @@ def _usable(plant: CoolingPlant, telemetry: Telemetry, wanted: frozenset[str], r
     return tuple(name for name in found if name != "cooling_kw" or not parts)
 
 
-def _some(telemetry: Telemetry) -> Telemetry:
+def thinned(telemetry: Telemetry, enough: int = ENOUGH) -> Telemetry:
     """Return enough of the readings, evenly spread over the span."""
-    every = -(-len(telemetry) // ENOUGH)
+    every = -(-len(telemetry) // enough)
     return telemetry.at(np.arange(len(telemetry)) % every == 0)
 
 
-def _solve(problem: Problem) -> npt.NDArray[np.float64]:
+def best_point(problem: Problem) -> npt.NDArray[np.float64]:
     """Return the best point near the begun plant."""
     return least_loss(problem.residuals, problem.slopes, problem.start, Box(*problem.bounds))
 
 
-def _estimates(problem: Problem, point: npt.NDArray[np.float64]) -> tuple[Estimate, ...]:
-    """Return each parameter with its standard deviation.
+def inflation(errors: npt.NDArray[np.float64]) -> float:
+    """Return by how much less a signal's readings tell than their noise alone would let them.
 
-    Errors of one signal that are larger than its readings' noise, or that persist from one reading to the next, make
-    its readings count for less: information is divided by the mean square of the errors and by (1 + r) / (1 - r) for
-    errors correlated by r at one step (Bayley and Hammersley 1946).
+    Errors that are larger than the noise, or that persist from one reading to the next, make readings count for less.
+
+    Args:
+        errors: Readings less model in standard deviations, in their order, shape (N,).
+
+    Returns:
+        The mean square of the errors, at least 1, times (1 + r) / (1 - r) for errors correlated by r at one step.
+
+    Source:
+        Bayley and Hammersley (1946) for the persistence.
     """
+    square = float(np.mean(errors**2))
+    together = float(np.mean(errors[1:] * errors[:-1])) if len(errors) > 1 else 0.0
+    persistence = float(np.clip(together / square if square > 0.0 else 0.0, 0.0, 0.99))
+    return max(square, 1.0) * (1.0 + persistence) / (1.0 - persistence)
+
+
+def _estimates(problem: Problem, point: npt.NDArray[np.float64]) -> tuple[Estimate, ...]:
+    """Return each parameter with its standard deviation."""
     residuals, slopes = problem.residuals(point), problem.slopes(point, both_sides=True)
     information = np.diag(problem.weak**-2.0)
     for rows in problem.rows.values():
-        errors, own = residuals[rows], slopes[rows]
-        square = float(np.mean(errors**2))
-        together = float(np.mean(errors[1:] * errors[:-1])) if len(errors) > 1 else 0.0
-        persistence = np.clip(together / square if square > 0.0 else 0.0, 0.0, 0.99)
-        inflation = max(square, 1.0) * (1.0 + persistence) / (1.0 - persistence)
-        information += own.T @ own / inflation
+        information += slopes[rows].T @ slopes[rows] / inflation(residuals[rows])
     deviations = np.sqrt(np.diag(_covariance(information, problem, point)))
     found = []
     for p, x, d in zip(problem.known, point, deviations, strict=False):
