@@ -27,6 +27,8 @@ from trainer_hooks.contract import (
     Calendar,
     Checkpoint,
     ContractPlan,
+    GeneratorPlan,
+    PpaPlan,
     RunCalendar,
     RunEntry,
     Shortfall,
@@ -34,7 +36,6 @@ from trainer_hooks.contract import (
     Window,
 )
 from trainer_hooks.errors import CalendarError
-from trainer_hooks.own_supply import GeneratorPlan, PpaPlan
 from trainer_hooks.publish import POINTER, publish_folder
 from trainer_hooks.rules import check_calendar, check_id, check_run
 from trainer_hooks.strictjson import REWRITE, dump_object, parse_object, read_bytes

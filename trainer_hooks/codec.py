@@ -15,17 +15,13 @@ from trainer_hooks.contract import (
     Calendar,
     Checkpoint,
     ContractPlan,
+    GeneratorPlan,
+    PpaPlan,
     RunCalendar,
     RunEntry,
     Shortfall,
     State,
     Window,
-)
-from trainer_hooks.own_supply import (
-    generator_document,
-    generator_from,
-    ppa_document,
-    ppa_from,
 )
 from trainer_hooks.strictjson import Node, number_text, time_text
 
@@ -41,6 +37,8 @@ SERIES = (
 )
 OPTIONAL_SERIES = ("wind_kw", "export_kw", "cold_kwh_th", "fill_kw_th", "draw_kw_th", "heat_sold_kw_th", "heat_pump_kw")
 """Series of wind, export, a tank and heat sold: written only where a block has them."""
+PPA_SERIES = ("volume_kw", "used_kw", "sold_kw", "curtailed_kw")
+"""What an agreement delivers, and the three ways its energy goes."""
 
 
 def run_document(run: RunCalendar) -> dict[str, Any]:
@@ -110,28 +108,35 @@ def calendar_document(calendar: Calendar) -> dict[str, Any]:
                 **{name: _series(getattr(plan, name)) for name in SERIES},
                 "supply_setpoint_c": _series(plan.supply_setpoint_c),
                 **{name: _series(getattr(plan, name)) for name in OPTIONAL_SERIES if getattr(plan, name)},
-                **({"generators": [generator_document(g) for g in plan.generators]} if plan.generators else {}),
+                **({"generators": [_generator_document(g) for g in plan.generators]} if plan.generators else {}),
             }
             for plan in calendar.blocks
         ],
-        **({"ppas": [ppa_document(plan) for plan in calendar.ppas]} if calendar.ppas else {}),
+        **({"ppas": [_ppa_document(plan) for plan in calendar.ppas]} if calendar.ppas else {}),
         "runs": [{"run": entry.run, "file": entry.file, "sha256": entry.sha256} for entry in calendar.runs],
-        **_contracts_document(calendar.contracts),
+        **({"contracts": [_contract_document(plan) for plan in calendar.contracts]} if calendar.contracts else {}),
     }
 
 
-def _contracts_document(contracts: Iterable[ContractPlan]) -> dict[str, Any]:
-    """Return the key of the energy contracts, or nothing where there is none."""
-    plans = [
-        {
-            "contract": plan.contract,
-            "bought_share": number_text(plan.bought_share),
-            "take_kw": _series(plan.take_kw),
-            "why": plan.why,
-        }
-        for plan in contracts
-    ]
-    return {"contracts": plans} if plans else {}
+def _generator_document(plan: GeneratorPlan) -> dict[str, Any]:
+    return {
+        "generator": plan.generator,
+        "units_on": list(plan.units_on),
+        "generation_kw": _series(plan.generation_kw),
+    }
+
+
+def _ppa_document(plan: PpaPlan) -> dict[str, Any]:
+    return {"ppa": plan.ppa, **{name: _series(getattr(plan, name)) for name in PPA_SERIES}}
+
+
+def _contract_document(plan: ContractPlan) -> dict[str, Any]:
+    return {
+        "contract": plan.contract,
+        "bought_share": number_text(plan.bought_share),
+        "take_kw": _series(plan.take_kw),
+        "why": plan.why,
+    }
 
 
 def _optional(number: float | None) -> float | None:
@@ -203,7 +208,7 @@ def calendar_from(document: Node) -> Calendar:
         blocks=tuple(_block_from(node.expect_object()) for node in document.list("blocks")),
         runs=tuple(_entry_from(node.expect_object()) for node in document.list("runs")),
         notes=tuple(node.as_text() for node in document.list("notes")),
-        ppas=tuple(ppa_from(node.expect_object()) for node in document.optional_list("ppas")),
+        ppas=tuple(_ppa_from(node.expect_object()) for node in document.optional_list("ppas")),
         contracts=tuple(_contract_from(node.expect_object()) for node in document.optional_list("contracts")),
     )
 
@@ -222,24 +227,47 @@ def _shortfall_from(node: Node) -> Shortfall:
 def _block_from(node: Node) -> BlockPlan:
     there = dict(node.items())
     names = [*SERIES, *(name for name in OPTIONAL_SERIES if name in there)]
-    series = {name: tuple(entry.as_number() for entry in node.list(name)) for name in names}
+    series = {name: _numbers(node, name) for name in names}
     return BlockPlan(
         block=node.text("block"),
         **series,
         supply_setpoint_c=tuple(
             None if entry.value is None else entry.as_number() for entry in node.list("supply_setpoint_c")
         ),
-        generators=tuple(generator_from(entry.expect_object()) for entry in node.optional_list("generators")),
+        generators=tuple(_generator_from(entry.expect_object()) for entry in node.optional_list("generators")),
     )
+
+
+def _generator_from(node: Node) -> GeneratorPlan:
+    return GeneratorPlan(
+        generator=node.text("generator"),
+        units_on=tuple(_units(entry) for entry in node.list("units_on")),
+        generation_kw=_numbers(node, "generation_kw"),
+    )
+
+
+def _units(node: Node) -> int:
+    number = node.as_number()
+    if number != int(number):
+        raise node.fault(f"{number} is no count of units.")
+    return int(number)
+
+
+def _ppa_from(node: Node) -> PpaPlan:
+    return PpaPlan(ppa=node.text("ppa"), **{name: _numbers(node, name) for name in PPA_SERIES})
 
 
 def _contract_from(node: Node) -> ContractPlan:
     return ContractPlan(
         contract=node.text("contract"),
         bought_share=node.number("bought_share"),
-        take_kw=tuple(entry.as_number() for entry in node.list("take_kw")),
+        take_kw=_numbers(node, "take_kw"),
         why=node.text("why"),
     )
+
+
+def _numbers(node: Node, key: str) -> tuple[float, ...]:
+    return tuple(entry.as_number() for entry in node.list(key))
 
 
 def _entry_from(node: Node) -> RunEntry:

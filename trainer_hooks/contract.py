@@ -13,8 +13,6 @@ from datetime import datetime
 from functools import cached_property
 from typing import Literal
 
-from trainer_hooks.own_supply import GeneratorPlan, PpaPlan
-
 State = Literal["run", "hold", "off"]
 Checkpoint = Literal["none", "before", "after"]
 
@@ -97,6 +95,21 @@ class RunCalendar:
 
 
 @dataclass(frozen=True)
+class GeneratorPlan:
+    """What one group of generators does in each slot.
+
+    Attributes:
+        generator: Name of the group.
+        units_on: Units that run.
+        generation_kw: Power of the group, slot mean, kW.
+    """
+
+    generator: str
+    units_on: tuple[int, ...]
+    generation_kw: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class BlockPlan:
     """What one power block does in each slot; every tuple has one entry per slot.
 
@@ -158,6 +171,25 @@ class ContractPlan:
     bought_share: float
     take_kw: tuple[float, ...]
     why: str = ""
+
+
+@dataclass(frozen=True)
+class PpaPlan:
+    """Where the energy of one power purchase agreement goes in each slot: volume = used + sold + curtailed.
+
+    Attributes:
+        ppa: Name of the agreement.
+        volume_kw: What it delivers, slot mean, kW.
+        used_kw: What meets the site's import, slot mean, kW.
+        sold_kw: What is sold, slot mean, kW.
+        curtailed_kw: What is not made, slot mean, kW.
+    """
+
+    ppa: str
+    volume_kw: tuple[float, ...]
+    used_kw: tuple[float, ...]
+    sold_kw: tuple[float, ...]
+    curtailed_kw: tuple[float, ...]
 
 
 @dataclass(frozen=True)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from trainer_hooks.codec import OPTIONAL_SERIES, SERIES
+from trainer_hooks.codec import OPTIONAL_SERIES, PPA_SERIES, SERIES
 from trainer_hooks.contract import (
     CHECKPOINTS,
     STATES,
     BlockPlan,
     Calendar,
     ContractPlan,
+    GeneratorPlan,
+    PpaPlan,
     RunCalendar,
     Shortfall,
     Window,
 )
 from trainer_hooks.errors import CalendarError
-from trainer_hooks.own_supply import fault_of_generator, fault_of_ppa
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -134,7 +135,7 @@ def check_calendar(calendar: Calendar, subject: str) -> None:
     if calendar.certified_gap is not None and not 0 <= calendar.certified_gap < math.inf:
         raise refuse("certified_gap", f"{calendar.certified_gap} must be finite and not negative.")
     faults = [(f"blocks[{i}]", _fault_of_block(plan, calendar.n_slots)) for i, plan in enumerate(calendar.blocks)]
-    faults += [(f"ppas[{i}]", fault_of_ppa(plan, calendar.n_slots)) for i, plan in enumerate(calendar.ppas)]
+    faults += [(f"ppas[{i}]", _fault_of_ppa(plan, calendar.n_slots)) for i, plan in enumerate(calendar.ppas)]
     faults += [
         (f"contracts[{i}]", _fault_of_contract(plan, calendar.n_slots)) for i, plan in enumerate(calendar.contracts)
     ]
@@ -168,21 +169,36 @@ def _fault_of_block(plan: BlockPlan, n_slots: int) -> str:
     series: dict[str, Iterable[float | None]] = {name: getattr(plan, name) for name in SERIES}
     series["supply_setpoint_c"] = plan.supply_setpoint_c
     series |= {name: getattr(plan, name) for name in OPTIONAL_SERIES if getattr(plan, name)}
-    for name, values in series.items():
-        entries = tuple(values)
-        if len(entries) != n_slots:
-            return f"{name} has {len(entries)} entries for {n_slots} slots."
-        if not all(entry is None or math.isfinite(entry) for entry in entries):
-            return f"{name} holds a number that is not finite."
-    return next((why for group in plan.generators if (why := fault_of_generator(group, n_slots))), "")
+    faults = [_fault_of_series(name, tuple(values), n_slots) for name, values in series.items()]
+    faults += [_fault_of_generator(group, n_slots) for group in plan.generators]
+    return next(filter(None, faults), "")
+
+
+def _fault_of_generator(plan: GeneratorPlan, n_slots: int) -> str:
+    if any(units < 0 for units in plan.units_on):
+        return f"generator {plan.generator!r} runs fewer than no units."
+    return _fault_of_series("units_on", plan.units_on, n_slots) or _fault_of_series(
+        "generation_kw", plan.generation_kw, n_slots
+    )
+
+
+def _fault_of_ppa(plan: PpaPlan, n_slots: int) -> str:
+    return next(filter(None, (_fault_of_series(name, getattr(plan, name), n_slots) for name in PPA_SERIES)), "")
 
 
 def _fault_of_contract(plan: ContractPlan, n_slots: int) -> str:
-    if len(plan.take_kw) != n_slots:
-        return f"take_kw has {len(plan.take_kw)} entries for {n_slots} slots."
-    if not all(math.isfinite(entry) for entry in plan.take_kw):
-        return "take_kw holds a number that is not finite."
-    return "" if 0 <= plan.bought_share <= 1 else f"bought_share is {plan.bought_share}, but must be from 0 to 1."
+    why = _fault_of_series("take_kw", plan.take_kw, n_slots)
+    if why or 0 <= plan.bought_share <= 1:
+        return why
+    return f"bought_share is {plan.bought_share}, but must be from 0 to 1."
+
+
+def _fault_of_series(name: str, values: Sequence[float | None], n_slots: int) -> str:
+    if len(values) != n_slots:
+        return f"{name} has {len(values)} entries for {n_slots} slots."
+    if not all(value is None or math.isfinite(value) for value in values):
+        return f"{name} holds a number that is not finite."
+    return ""
 
 
 def _check_header(calendar_id: str, issued: datetime, start: datetime, end: datetime, subject: str) -> None:

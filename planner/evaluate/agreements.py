@@ -9,7 +9,7 @@ import numpy as np
 from planner.evaluate.finding import RELATIVE, differs, worst
 from planner.evaluate.record import Violation
 from power.ppa import PpaFlows, difference_cost, physical_cost
-from trainer_hooks.own_supply import PPA_SERIES
+from trainer_hooks.codec import PPA_SERIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

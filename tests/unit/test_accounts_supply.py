@@ -16,8 +16,7 @@ from power.generation import Generator
 from power.ppa import Ppa
 from power.wind import WindTurbines
 from tests.accounting import SET, accounted_outcome
-from trainer_hooks.contract import ContractPlan
-from trainer_hooks.own_supply import GeneratorPlan, PpaPlan
+from trainer_hooks.contract import ContractPlan, GeneratorPlan, PpaPlan
 
 N = 168
 SETS = Generator("gas-sets", 2, 100.0, 0.4, 1.0, 1.0, 0.0, 0.1, 490.0)
