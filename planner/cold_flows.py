@@ -128,7 +128,7 @@ def usual_sale_kw(week: Week, block: Block) -> Floats | None:
     if block.heat is None or row is None:
         return None
     carbon = signals.ci_gco2_per_kwh * week.prices.carbon_per_t / 1e6
-    cost = (signals.price_per_kwh + week.tariff.adder_per_kwh + carbon) * row.power_kw_per_kw
+    cost = (week.rates().total_per_kwh + carbon) * row.power_kw_per_kw
     sold_kw = block.heat.demand_kw
     pays = float((sold_kw * (block.heat.price_per_kwh - cost)).sum()) > 0.0
     return sold_kw if pays else np.zeros_like(sold_kw)

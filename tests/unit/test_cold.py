@@ -16,6 +16,7 @@ from planner.optimize import PlanOptions, plan
 from planner.publish import to_calendar
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
 from planner.timegrid import TimeGrid, zone
+from power.tariff import Period, Tariff
 from tests.weeks import FULL_POWER, IDLE_W, START, at, make_block, make_pool, make_run, tiny_week
 from thermal.plant import cooling, dry_cooler, tower_chiller
 
@@ -240,6 +241,14 @@ class TestHeat:
             assert header.blocks[0].heat_sold_kw_th == (60.0 * sells,) * 4
             assert judge(week, header, runs).violations == ()
         assert usual_sale_kw(busy_week(4), busy_week(4).blocks[0]) is None
+
+    @pytest.mark.parametrize(("period_price", "sells"), [(0.05, True), (0.60, False)])
+    def test_without_a_plan_heat_pumps_are_reckoned_at_the_tariffs_periods(self, period_price, sells):
+        sale, spot = HeatSale(0.04, np.full(4, 60.0)), 0.65 - period_price  # the other way round than the period
+        week = busy_week(4, plant=dry_cooler(RATED_KW, **PUMPS), heat=sale, price_per_kwh=spot)
+        always = Period("always", price_per_kwh=period_price)
+        week = replace(week, tariff=Tariff(periods=(always,)))
+        assert usual_sale_kw(week, week.blocks[0]).tolist() == [60.0 * sells] * 4
 
     def test_the_buyers_hours_are_those_of_the_site(self):
         # Berlin is two hours ahead in May: 22 h UTC is the first hour of a day there
