@@ -53,7 +53,8 @@ def add_contracts(
         imports: Import of each block per slot, power units.
         power_kw: Unit of power, kW.
     """
-    found = tuple(_add(prob, week, c, week.contract_kw(c) / power_kw) for c in week.contracts)
+    # by place: two names may differ in signs alone that PuLP writes alike
+    found = tuple(_add(prob, week, str(i), c, week.contract_kw(c) / power_kw) for i, c in enumerate(week.contracts))
     for t in range(week.grid.n_slots) if found else ():
         taken = [(columns.take[t], 1.0) for columns in found]
         prob += pulp.LpAffineExpression([*taken, *((grid[t], -1.0) for grid in imports)]) <= 0, f"take_{t}"
@@ -68,9 +69,9 @@ def contract_terms(week: Week, contracts: Sequence[ContractColumns]) -> tuple[Te
 
 
 def _add(
-    prob: pulp.LpProblem, week: Week, contract: EnergyContract, volume: npt.NDArray[np.float64]
+    prob: pulp.LpProblem, week: Week, name: str, contract: EnergyContract, volume: npt.NDArray[np.float64]
 ) -> ContractColumns:
-    name, slot_h = contract.name, week.grid.slot_h
+    slot_h = week.grid.slot_h
     least = contract.min_take_share * float(volume.sum()) * slot_h
     bought = None
     if contract.offered and volume.any():

@@ -194,10 +194,11 @@ def test_a_week_without_a_plan_takes_of_the_same_contracts():
     assert soon.savings.cost_pct == pytest.approx(100 * (1 - 228 / 380))
 
 
-def test_two_contracts_share_the_import():
+@pytest.mark.parametrize("names", [("first", "second"), ("cal-24", "cal_24")])
+def test_two_contracts_share_the_import(names):
     # 600 kW at 0.03 and 600 kW at 0.06: at work 600 + 400, idle 100 + 0
     # 4 x 700 x 0.03 = 84.00; 4 x 400 x 0.06 = 96.00
-    first, second = replace(base(600.0, 0.03), name="first"), replace(base(600.0, 0.06), name="second")
+    first, second = replace(base(600.0, 0.03), name=names[0]), replace(base(600.0, 0.06), name=names[1])
     check(hall(first, second), energy=0.0, contracts=180.00)
 
 
