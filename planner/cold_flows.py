@@ -27,6 +27,7 @@ DECIMALS = 6  # that files carry
 NOISE_KW = 1e-6
 WARM_K = 1e-4  # water warmer than the tank's by this is not filled in
 HALVINGS = 30
+SAME_SHARE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,38 @@ def cold_flows(week: Week, block: Block, decided: BlockSchedule, least_kw: Float
     if block.heat is not None:
         wanted = _clean(decided.heat_sold_kw_th, np.inf)
         sold = _sold(week, block, np.minimum(wanted, block.heat.demand_kw), given_kw - draw, (least_kw, most_kw))
+        sold = _within_capacity(week, block, sold, fill - draw, most_kw)
+    return ColdFlows(fill, draw, cold_kwh, sold)
+
+
+def kept_flows(week: Week, block: Block, plan: BlockPlan, least_kw: Floats, most_kw: Floats) -> ColdFlows:
+    """Return what a calendar's flows become under another IT power than it was made for.
+
+    They stay as they are said, but for what the racks no longer give, for a tank with less room or less cold after
+    that, and for filling where more IT power leaves the plant no room for it.
+
+    Args:
+        week: All inputs.
+        block: The block.
+        plan: What the calendar says about it.
+        least_kw: Least IT power of each slot, kW, shape (T,).
+        most_kw: Largest IT power of each slot, kW, shape (T,).
+    """
+    still = np.zeros(week.grid.n_slots)
+    store = store_row(block.plant, week.grid.slot_h)
+    if block.plant.loop is None or (store is None and block.heat is None):
+        return ColdFlows(still, still, still, still)
+    given_kw = np.where(week.plant_powered(block), block.plant.liquid_heat_share * least_kw, 0.0)
+    fill, draw, sold = (
+        np.array(kw) if kw else still for kw in (plan.fill_kw_th, plan.draw_kw_th, plan.heat_sold_kw_th)
+    )
+    cold_kwh = still
+    if store is not None:
+        # what the calendar fills at just this IT power is not dropped for the last bit of a sum
+        fill = _within_limits(week, block, fill, most_kw * (1.0 - SAME_SHARE))
+        fill, draw, cold_kwh = _stored(store, fill, np.minimum(draw, given_kw))
+    if block.heat is not None:
+        sold = _sold(week, block, sold, given_kw - draw, (least_kw, most_kw))
         sold = _within_capacity(week, block, sold, fill - draw, most_kw)
     return ColdFlows(fill, draw, cold_kwh, sold)
 

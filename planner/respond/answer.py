@@ -125,12 +125,11 @@ def _keeps(answered: Answer) -> bool:
     planned = _as_planned(question)
     for block in week.blocks:
         load, was = answered.loads[block.name], planned.loads[block.name]
-        room_kw = week.capacity_kw(block)[pieces.slot] + TINY_KW
-        for now_kw, before_kw in (
-            (load.import_kw, was.import_kw),
-            (load.it_kw + load.cooling_kw, was.it_kw + was.cooling_kw),
+        for now_kw, before_kw, room_kw in (
+            (load.import_kw, was.import_kw, week.import_limit_kw(block)),
+            (load.it_kw + load.plant_kw, was.it_kw + was.plant_kw, week.capacity_kw(block)),
         ):
-            if (now_kw > np.maximum(room_kw, before_kw + TINY_KW)).any():
+            if (now_kw > np.maximum(room_kw[pieces.slot], before_kw) + TINY_KW).any():
                 return False
     return True
 
@@ -151,7 +150,7 @@ def _settled(question: Question) -> Answer | Beyond:
             return answered
         for name, was in lines.items():
             load = answered.loads[name]
-            lift_kw = load.cooling_kw - was.counted_kw(load.it_kw, question.pieces.slot)
+            lift_kw = load.plant_kw - was.counted_kw(load.it_kw, question.pieces.slot)
             # at a kink of the curve exact lifts may go back and forth: the later ones are on the safe side
             lines[name] = replace(was, lift_kw=lift_kw if turn < FREE_ROUNDS else np.maximum(lift_kw, was.lift_kw))
     return Beyond(np.inf, proven=False) if best is None else best
@@ -166,7 +165,7 @@ def _close(answered: Answer, lines: Mapping[str, CoolingLines]) -> bool:
         for name, load in answered.loads.items():
             if limit.block in {None, name}:
                 counted_kw = lines[name].counted_kw(load.it_kw, question.pieces.slot) + lines[name].lift_kw
-                off_kw += np.abs(load.cooling_kw - counted_kw)
+                off_kw += np.abs(load.plant_kw - counted_kw)
         if (off_kw[here] > CLOSE_SHARE * limit.limit_kw).any():
             return False
     return True

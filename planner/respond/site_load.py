@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.cold_flows import kept_flows, planned_flows
 from planner.respond.course import OFF, gang_kw
 from power.battery import states_kwh
 from power.carbon import carbon_kg
@@ -18,9 +19,14 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.cold_flows import ColdFlows
     from planner.respond.course import Course, Pieces
     from planner.week import Block, Week
+    from thermal.plant import CoolingState
     from trainer_hooks.contract import BlockPlan
+
+ROUNDING_KW = 1e-5
+"""Below: several figures of a file, each with its last decimal rounded."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ def flows_of(plan: BlockPlan) -> Flows:
     """Return the flows that a calendar states."""
     charge, discharge, solar = (np.array(v) for v in (plan.charge_kw, plan.discharge_kw, plan.solar_kw))
     other = np.array(plan.facility_kw) + charge - discharge - solar - np.array(plan.import_kw)
-    return Flows(charge, discharge, solar, np.where(np.abs(other) < 1e-5, 0.0, other))  # below: rounding of files
+    return Flows(charge, discharge, solar, np.where(np.abs(other) < ROUNDING_KW, 0.0, other))
 
 
 @dataclass(frozen=True)
@@ -59,12 +65,21 @@ class BlockLoad:
     Args:
         it_kw: IT power.
         cooling_kw: Cooling power.
+        heat_pump_kw: Power of the heat pumps.
         import_kw: Grid import with battery and sources steady within a slot.
+        cold: Flows of tank and heat sold, slot means, shape (T,).
     """
 
     it_kw: npt.NDArray[np.float64]
     cooling_kw: npt.NDArray[np.float64]
+    heat_pump_kw: npt.NDArray[np.float64]
     import_kw: npt.NDArray[np.float64]
+    cold: ColdFlows
+
+    @property
+    def plant_kw(self) -> npt.NDArray[np.float64]:
+        """Power of cooling and heat pumps, kW, shape (P,)."""
+        return self.cooling_kw + self.heat_pump_kw
 
 
 def block_it_kw(week: Week, block: Block, courses: Sequence[Course], pieces: Pieces) -> npt.NDArray[np.float64]:
@@ -83,16 +98,33 @@ def block_it_kw(week: Week, block: Block, courses: Sequence[Course], pieces: Pie
     return np.asarray(it_kw)
 
 
-def cooling_kw(
+def plant_kw(
     week: Week, block: Block, plan: BlockPlan, it_kw: npt.NDArray[np.float64], slot: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
-    """Return the cooling power for IT power in given slots, both kW, shape (N,), at the supply that is requested."""
+    """Return the power of cooling and heat pumps for IT power in given slots, both kW, shape (N,).
+
+    The supply is the one that is requested, and tank and heat sold do what the plan says.
+    """
+    flows = planned_flows(plan)
+    state = _plant(week, block, plan, it_kw, slot, sold_kw=flows.sold_kw, tank_kw=flows.tank_kw)
+    return np.where(week.plant_powered(block)[slot], state.cooling_kw + state.heat_pump_kw, 0.0)
+
+
+def _plant(
+    week: Week,
+    block: Block,
+    plan: BlockPlan,
+    it_kw: npt.NDArray[np.float64],
+    slot: npt.NDArray[np.int64],
+    *,
+    sold_kw: npt.NDArray[np.float64],
+    tank_kw: npt.NDArray[np.float64],
+) -> CoolingState:
     held_c = None
     if block.plant.loop is not None:
         held_c = np.array([np.nan if c is None else c for c in plan.supply_setpoint_c])[slot]
     dry_c, wet_c = week.signals.dry_bulb_c[slot], week.signals.wet_bulb_c[slot]
-    drawn_kw = cooling(block.plant, it_kw, dry_c, wet_c, supply_c=held_c).cooling_kw
-    return np.asarray(np.where(week.plant_powered(block)[slot], drawn_kw, 0.0))
+    return cooling(block.plant, it_kw, dry_c, wet_c, supply_c=held_c, heat_sold_kw=sold_kw[slot], tank_kw=tank_kw[slot])
 
 
 def block_load(
@@ -109,23 +141,33 @@ def block_load(
         pieces: The pieces.
     """
     it_kw = block_it_kw(week, block, courses, pieces)
-    drawn_kw = cooling_kw(week, block, plan, it_kw, pieces.slot)
-    return BlockLoad(it_kw, drawn_kw, it_kw + drawn_kw + flows.taken_kw[pieces.slot])
+    first = np.searchsorted(pieces.slot, np.arange(pieces.n_slots))
+    cold = kept_flows(week, block, plan, np.minimum.reduceat(it_kw, first), np.maximum.reduceat(it_kw, first))
+    state = _plant(week, block, plan, it_kw, pieces.slot, sold_kw=cold.heat_sold_kw_th, tank_kw=cold.tank_kw)
+    powered = week.plant_powered(block)[pieces.slot]
+    cooling_kw, pump_kw = (np.where(powered, kw, 0.0) for kw in (state.cooling_kw, state.heat_pump_kw))
+    return BlockLoad(it_kw, cooling_kw, pump_kw, it_kw + cooling_kw + pump_kw + flows.taken_kw[pieces.slot], cold)
 
 
 def block_plan(week: Week, block: Block, plan: BlockPlan, flows: Flows, load: BlockLoad, pieces: Pieces) -> BlockPlan:
     """Return what the new calendar says about a block; what an answer does not touch stays as it was said."""
-    it, drawn = (np.round(pieces.slot_mean(v), 6) for v in (load.it_kw, load.cooling_kw))
+    it, drawn, pump = (np.round(pieces.slot_mean(v), 6) for v in (load.it_kw, load.cooling_kw, load.heat_pump_kw))
     charge, discharge, solar = (np.round(v, 6) for v in (flows.charge_kw, flows.discharge_kw, flows.solar_kw))
     stored = np.zeros(week.grid.n_slots)
     if block.battery is not None:
         stored = states_kwh(block.battery, charge, discharge, week.grid.slot_h)
+    cold = load.cold
+    if plan.cold_kwh_th:
+        states, fill, draw = (_series(v) for v in (cold.cold_kwh_th, cold.fill_kw_th, cold.draw_kw_th))
+        plan = replace(plan, cold_kwh_th=states, fill_kw_th=fill, draw_kw_th=draw)
+    if plan.heat_sold_kw_th:
+        plan = replace(plan, heat_sold_kw_th=_series(cold.heat_sold_kw_th), heat_pump_kw=_series(pump))
     return replace(
         plan,
         it_kw=_series(it),
         cooling_kw=_series(drawn),
-        facility_kw=_series(it + drawn),
-        import_kw=_series(it + drawn + charge - discharge - solar - flows.other_kw),
+        facility_kw=_series(it + drawn + pump),
+        import_kw=_series(it + drawn + pump + charge - discharge - solar - flows.other_kw),
         solar_kw=_series(solar),
         charge_kw=_series(charge),
         discharge_kw=_series(discharge),

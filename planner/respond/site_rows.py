@@ -10,7 +10,7 @@ import numpy as np
 from planner.optimize.limits import energy_worth
 from planner.respond.course import HOLD, OFF
 from planner.respond.ramp_rows import add_ramp_rows
-from planner.respond.site_load import block_load, cooling_kw, flows_of
+from planner.respond.site_load import block_load, flows_of, plant_kw
 from thermal.reserve import carried_it_kw
 
 if TYPE_CHECKING:
@@ -134,7 +134,8 @@ def _add_block(
     gangs = _gang_terms(question, block, runs)
     fixed_kw = load.it_kw - _decided_kw(question, block, runs)
     room_kw = week.capacity_kw(block)[pieces.slot] * (1.0 - MARGIN)
-    most_kw = carried_it_kw(block.plant, block.reserve, week.signals.dry_bulb_c, week.signals.wet_bulb_c)
+    dry_c, wet_c = week.signals.dry_bulb_c, week.signals.wet_bulb_c
+    most_kw = carried_it_kw(block.plant, block.reserve, dry_c, wet_c, tank_kw=load.cold.tank_kw)
     most_kw = np.maximum(np.where(week.plant_powered(block), most_kw, 0.0)[pieces.slot] * (1.0 - MARGIN), load.it_kw)
     counted_kw = load.it_kw + lines.counted_kw(load.it_kw, pieces.slot) + lines.lift_kw
     it, drawn = {}, {}
@@ -152,7 +153,7 @@ def _add_block(
             if flows.solar_kw[t] > 0.0:
                 unused[t] = rows.column(upper=float(flows.solar_kw[t]))
     found = BlockColumns(block, it, drawn, unused, battery, counted_kw + flows.taken_kw[pieces.slot])
-    _import_rows(rows, question, found, room_kw, touched)
+    _import_rows(rows, question, found, week.import_limit_kw(block)[pieces.slot] * (1.0 - MARGIN), touched)
     add_ramp_rows(rows, question, block, it, load.it_kw)
     worth, hours, planned = energy_worth(week), pieces.length_s / 3600.0, 0.0
     for p in touched:
@@ -216,7 +217,7 @@ def cooling_lines(question: Question, block: Block) -> CoolingLines:
     high_kw = np.maximum(low_kw + 1.0, np.maximum(np.array(plan.it_kw).max(), low_kw) * 1.05)
     loads_kw = low_kw[:, None] + (high_kw - low_kw)[:, None] * np.linspace(0.0, 1.0, SEGMENTS + 1)
     slots = np.repeat(np.arange(n), SEGMENTS + 1)
-    drawn_kw = cooling_kw(week, block, plan, loads_kw.ravel(), slots).reshape(loads_kw.shape)
+    drawn_kw = plant_kw(week, block, plan, loads_kw.ravel(), slots).reshape(loads_kw.shape)
     slope = np.diff(drawn_kw, axis=1) / np.diff(loads_kw, axis=1)
     # sorted slopes make the curve convex with the same ends; the lift brings it back above every point
     slope = np.sort(slope, axis=1)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from planner.errors import ConfigError, Infeasible
+from power.connection import CapacityStep, Connection
 from power.events import Ask, Asked
 from power.flexibility import DemandResponse
 from tests.answers import answer_to, decisions, grid_event, limit
@@ -322,3 +323,16 @@ def test_the_calendar_says_what_it_answers():
     assert told["answered_from"] == CALENDAR[0].calendar_id
     assert response.after.issued_at == NOW
     assert response.after.notes[-1].startswith("Changed from 2024-05-13T08:30:00Z on for event cut")
+
+
+def test_what_is_made_up_later_stays_within_what_the_grid_lets_in():
+    hall = CALENDAR[0].blocks[0]
+    # solar power behind the connection: the hall takes more than the grid lets in after the event
+    most_kw = max(hall.import_kw[12:]) + 0.5
+    tight = Connection(steps=(CapacityStep(at(-1), 470.0), CapacityStep(at(12), most_kw)))
+    blocks = [replace(b, power=replace(b.power, connection=tight)) if b.name == "hall-a" else b for b in WEEK.blocks]
+    loose, _ = answered(cut(0.2), most_lost=0.5)
+    assert max(loose.after.blocks[0].import_kw[12:]) > most_kw + 1.0
+    held, _ = answered(cut(0.2), week=replace(WEEK, blocks=tuple(blocks)), most_lost=0.5)
+    assert held.found.clean, held.found.violations
+    assert held.changes
