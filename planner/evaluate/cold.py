@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.evaluate.finding import ABSOLUTE_KW, RELATIVE, Spans, differs, worst
+from planner.evaluate.finding import ABSOLUTE_KW, RELATIVE, STATED_SHARE_OF_IT, Spans, differs, worst
 from thermal.components import store
 from thermal.reuse import lift
 from thermal.units_out import ALL
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-STATED_SHARE_OF_IT = 1e-4
 WARM_K = 1e-3  # by which water that fills the tank may be warmer than the tank's
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 ABSOLUTE_KW = 1e-3
 RELATIVE = 1e-6
+STATED_SHARE_OF_IT = 1e-4
+"""By which powers that a calendar states may differ from the replay, over the block's IT power."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.evaluate.cold import check_cold, check_stated_cold
-from planner.evaluate.finding import ABSOLUTE_KW, RELATIVE, Spans, differs, worst
+from planner.evaluate.finding import ABSOLUTE_KW, RELATIVE, STATED_SHARE_OF_IT, Spans, differs, worst
 from planner.evaluate.ramp import check_ramp
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from planner.week import Block, Pool, Week
     from power.battery import Battery
     from trainer_hooks.calendar import BlockPlan
-
-STATED_SHARE_OF_IT = 1e-4
 
 
 def check_pool(week: Week, pool: Pool, load: Load, cut: Pieces) -> list[Violation]:

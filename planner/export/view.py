@@ -232,11 +232,7 @@ def compare_rows(outcome: Outcome) -> tuple[CompareRow, ...]:
         *(row(name, tell) for name, tell in own_supply.told_energy(week)),
         row("Highest import", "peak"),
         row("Water", "water"),
-        *(
-            [row("Heat sold", "heat"), row("Heat pumps", "heat_pumps"), row("ERF", "erf"), row("ERE", "ere")]
-            if sells
-            else []
-        ),
+        *(row(name, tell) for name, tell in _SOLD if sells),
         *([row("Cold in the tanks, change", "cold")] if stores else []),
         row("Tokens", "tokens"),
         row("Deadlines not kept", "missed"),

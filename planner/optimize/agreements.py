@@ -7,11 +7,12 @@ column holds both. A contract for difference is one fixed sum.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pulp
 
+from planner.optimize.columns import Column, Terms
 from planner.optimize.limits import energy_worth
 from power.export import sale_price_per_kwh
 from power.ppa import difference_cost, surplus_cost_per_kwh, used_cost_per_kwh
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
     from planner.week import Week
     from power.ppa import Ppa
-
-Column: TypeAlias = pulp.LpVariable
-Terms: TypeAlias = list[tuple[Column, float]]
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ follows the racks alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import pulp
 
+from planner.optimize.columns import Column, Terms
 from planner.optimize.limits import POWER_MARGIN, energy_worth
 
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from planner.optimize.cold_limits import ColdLimits
     from planner.optimize.limits import BlockLimits
     from planner.week import Week
-
-Column: TypeAlias = pulp.LpVariable
-Terms: TypeAlias = list[tuple[Column, float]]
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,11 @@ for its minimum take.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import pulp
+
+from planner.optimize.columns import Column, Terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,9 +21,6 @@ if TYPE_CHECKING:
 
     from planner.week import Week
     from power.contracts import EnergyContract
-
-Column: TypeAlias = pulp.LpVariable
-Terms: TypeAlias = list[tuple[Column, float]]
 
 
 @dataclass(frozen=True)

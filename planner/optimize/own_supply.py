@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pulp
 
 from planner.optimize.agreements import least_worth
+from planner.optimize.columns import Column, Terms
 from power.export import export_price_per_kwh
 
 if TYPE_CHECKING:
     from planner.optimize.limits import BlockLimits
     from planner.week import Week
     from power.generation import Generator
-
-Column: TypeAlias = pulp.LpVariable
-Terms: TypeAlias = list[tuple[Column, float]]
 
 
 @dataclass(frozen=True)

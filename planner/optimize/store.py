@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import pulp
 
+from planner.optimize.columns import Column, Terms
 from planner.optimize.limits import POWER_MARGIN, energy_worth
 from power.battery import FREE
 
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
     from planner.week import Week
     from power.battery import Battery
-
-Column: TypeAlias = pulp.LpVariable
-Terms: TypeAlias = list[tuple[Column, float]]
 
 
 @dataclass(frozen=True)

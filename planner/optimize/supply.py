@@ -13,6 +13,7 @@ import pulp
 
 from planner.optimize.agreements import AgreementColumns, add_agreements
 from planner.optimize.cold import add_cold
+from planner.optimize.columns import Column
 from planner.optimize.contracts import ContractColumns, add_contracts
 from planner.optimize.curves import highest_segments
 from planner.optimize.demand import add_peaks
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from planner.week import Week
 
     Floats: TypeAlias = npt.NDArray[np.float64]
-
-Column: TypeAlias = pulp.LpVariable
 
 
 @dataclass(frozen=True)
