@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.decimals import DECIMALS, published
 from power.ppa import allot
 from trainer_hooks.calendar import PpaPlan
 
@@ -26,19 +27,15 @@ def ppa_plans(
         taken_kw: What other contracts cover of it, kW, shape (T,).
     """
     physical = [ppa for ppa in week.ppas if ppa.physical]
-    volumes = [np.round(week.ppa_kw(ppa), 6) for ppa in physical]
+    volumes = [np.round(week.ppa_kw(ppa), DECIMALS) for ppa in physical]
     flows = allot(physical, volumes, import_kw - taken_kw, week.signals.price_per_kwh, week.rates().energy_per_kwh)
     return tuple(
         PpaPlan(
             ppa.name,
-            volume_kw=_series(flow.volume_kw),
-            used_kw=_series(flow.used_kw),
-            sold_kw=_series(flow.sold_kw),
-            curtailed_kw=_series(flow.curtailed_kw),
+            volume_kw=published(flow.volume_kw),
+            used_kw=published(flow.used_kw),
+            sold_kw=published(flow.sold_kw),
+            curtailed_kw=published(flow.curtailed_kw),
         )
         for ppa, flow in zip(physical, flows, strict=True)
     )
-
-
-def _series(values: npt.NDArray[np.float64]) -> tuple[float, ...]:
-    return tuple((np.round(values, 6) + 0.0).tolist())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.decimals import DECIMALS, LAST, rounded_down
 from thermal.plant import cooling, setpoint_c, w_max_kw, w_max_n1_kw
 from thermal.reuse import HeatFlows, lift
 from thermal.rows import heat_row, store_row
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-DECIMALS = 6  # that files carry
-NOISE_KW = 1e-6
 WARM_K = 1e-4  # water warmer than the tank's by this is not filled in
 HALVINGS = 30
 SAME_SHARE = 1e-9
@@ -173,12 +172,8 @@ def requested_c(week: Week, block: Block) -> Floats:
 
 
 def _clean(kw: Floats | None, most_kw: float) -> Floats:
-    decided = np.zeros(()) if kw is None else np.where(kw < NOISE_KW, 0.0, kw)
+    decided = np.zeros(()) if kw is None else np.where(kw < LAST, 0.0, kw)
     return np.asarray(np.round(np.minimum(decided, most_kw), DECIMALS))
-
-
-def _floored(kw: Floats) -> Floats:
-    return np.asarray(np.maximum(np.floor(kw / NOISE_KW) * NOISE_KW, 0.0).round(DECIMALS))
 
 
 def _within_limits(week: Week, block: Block, fill: Floats, most_kw: Floats) -> Floats:
@@ -202,7 +197,7 @@ def _stored(store: StoreRow, fill: Floats, draw: Floats) -> tuple[Floats, Floats
     for t, wanted in enumerate((fill - draw).tolist()):
         kept = store.kept_share * cold_kwh
         room, there = (store.capacity_kwh - kept) / store.mean_h, kept / store.mean_h
-        net[t] = wanted if -there - NOISE_KW <= wanted <= room + NOISE_KW else min(max(wanted, -there), room)
+        net[t] = wanted if -there - LAST <= wanted <= room + LAST else min(max(wanted, -there), room)
         net[t] = round(float(net[t]), DECIMALS)
         cold_kwh = kept + store.mean_h * float(net[t])
     fill, draw = np.maximum(net, 0.0), np.maximum(-net, 0.0)
@@ -217,7 +212,7 @@ def _sold(week: Week, block: Block, wanted: Floats, given_kw: Floats, it_kw: tup
     most_kw = np.minimum(given_kw, loop.heat_pump.capacity_share * plant.rated_it_kw * plant.liquid_heat_share)
     # the most is taken per heat sold where the loop is warmest: at the largest IT power
     taken = [lift(loop, it / plant.rated_it_kw, held_c, ALL, one).taken_kw for it in it_kw]
-    return np.minimum(np.broadcast_to(wanted, one.shape), _floored(most_kw / np.maximum(*taken)))
+    return np.minimum(np.broadcast_to(wanted, one.shape), np.maximum(rounded_down(most_kw / np.maximum(*taken)), 0.0))
 
 
 def _within_capacity(week: Week, block: Block, sold: Floats, tank_kw: Floats, most_kw: Floats) -> Floats:
@@ -236,4 +231,4 @@ def _within_capacity(week: Week, block: Block, sold: Floats, tank_kw: Floats, mo
         middle = 0.5 * (low + high)
         fit = fits(middle)
         low, high = np.where(fit, middle, low), np.where(fit, high, middle)
-    return np.where(whole, sold, _floored(low))
+    return np.where(whole, sold, rounded_down(low))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.decimals import DECIMALS, LAST, rounded_down, without_noise
 from planner.final_state import met_final
 from power.battery import EQUAL, states_kwh
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from planner.schedule import BlockSchedule
     from planner.week import Block
     from power.battery import Battery
-
-_NOISE_KW = 1e-6  # a solver's zero; also the last decimal that files carry
 
 
 @dataclass(frozen=True)
@@ -94,54 +93,58 @@ def dispatch(
         cold: Flows of tank and heat sold.
         heat_pump_kw: Exact power of the heat pumps per slot, kW, shape (T,).
     """
-    it_kw, cooling_kw, heat_pump_kw = np.round(it_kw, 6), np.round(cooling_kw, 6), np.round(heat_pump_kw, 6)
+    it_kw, cooling_kw, heat_pump_kw = (
+        np.round(it_kw, DECIMALS),
+        np.round(cooling_kw, DECIMALS),
+        np.round(heat_pump_kw, DECIMALS),
+    )
     load_kw, battery = it_kw + cooling_kw + heat_pump_kw, block.battery
-    export_kw = np.zeros_like(it_kw) if decided.export_kw is None else _clean(decided.export_kw)
-    charge_kw = _clean(decided.charge_kw)
+    export_kw = np.zeros_like(it_kw) if decided.export_kw is None else without_noise(decided.export_kw)
+    charge_kw = without_noise(decided.charge_kw)
     must_kw = np.zeros_like(it_kw)
     for g, group in zip(decided.generators, block.generators, strict=True):
         must_kw += g.units_on * group.min_kw
-    discharge_kw = np.minimum(_clean(decided.discharge_kw), np.maximum(load_kw + export_kw - must_kw, 0.0))
-    solar_kw = np.minimum(_clean(decided.solar_used_kw), _down(offers.solar_kw))
+    discharge_kw = np.minimum(without_noise(decided.discharge_kw), np.maximum(load_kw + export_kw - must_kw, 0.0))
+    solar_kw = np.minimum(without_noise(decided.solar_used_kw), rounded_down(offers.solar_kw))
     wind_kw = np.zeros_like(it_kw)
     if decided.wind_used_kw is not None:
-        wind_kw = np.minimum(_clean(decided.wind_used_kw), _down(offers.wind_kw))
+        wind_kw = np.minimum(without_noise(decided.wind_used_kw), rounded_down(offers.wind_kw))
     battery_kwh = np.zeros_like(it_kw)
     if battery is not None:
         charge_kw, battery_kwh = _stored(battery, charge_kw, discharge_kw, slot_h)
         if battery.final_rule == EQUAL:
             others_kw = load_kw + charge_kw + export_kw - discharge_kw
             charge_kw, discharge_kw = met_final(battery, charge_kw, discharge_kw, others_kw, slot_h)
-            battery_kwh = np.round(states_kwh(battery, charge_kw, discharge_kw, slot_h), 6)
+            battery_kwh = np.round(states_kwh(battery, charge_kw, discharge_kw, slot_h), DECIMALS)
     groups_kw = [
-        _clean(np.clip(g.power_kw, g.units_on * group.min_kw, g.units_on * group.unit_kw))
+        without_noise(np.clip(g.power_kw, g.units_on * group.min_kw, g.units_on * group.unit_kw))
         for g, group in zip(decided.generators, block.generators, strict=True)
     ]
     taken_kw = load_kw + charge_kw + export_kw - discharge_kw
-    spare_kw = np.round(solar_kw + wind_kw + sum(groups_kw, np.zeros_like(it_kw)) - taken_kw, 6)
+    spare_kw = np.round(solar_kw + wind_kw + sum(groups_kw, np.zeros_like(it_kw)) - taken_kw, DECIMALS)
     for i, (g, group) in enumerate(zip(decided.generators, block.generators, strict=True)):
         less_kw = np.clip(spare_kw, 0.0, np.maximum(groups_kw[i] - g.units_on * group.min_kw, 0.0))
-        groups_kw[i], spare_kw = np.round(groups_kw[i] - less_kw, 6), spare_kw - less_kw
+        groups_kw[i], spare_kw = np.round(groups_kw[i] - less_kw, DECIMALS), spare_kw - less_kw
     wind_kw, spare_kw = _less(wind_kw, spare_kw)
     solar_kw, spare_kw = _less(solar_kw, spare_kw)
     if block.export is not None:
         most_kw = block.export.limit_kw
         export_kw = np.asarray(
-            np.round(np.minimum(export_kw + np.maximum(spare_kw, 0.0), most_kw), 6), dtype=np.float64
+            np.round(np.minimum(export_kw + np.maximum(spare_kw, 0.0), most_kw), DECIMALS), dtype=np.float64
         )
     made_kw = solar_kw + wind_kw + sum(groups_kw, np.zeros_like(it_kw))
-    import_kw = np.round(load_kw + charge_kw + export_kw - discharge_kw - made_kw, 6)
+    import_kw = np.round(load_kw + charge_kw + export_kw - discharge_kw - made_kw, DECIMALS)
     both_kw = np.clip(np.minimum(import_kw, export_kw), 0.0, None)
     return BlockFlows(
         it_kw=it_kw,
         cooling_kw=cooling_kw,
-        import_kw=np.round(import_kw - both_kw, 6),
+        import_kw=np.round(import_kw - both_kw, DECIMALS),
         solar_kw=solar_kw,
         charge_kw=charge_kw,
         discharge_kw=discharge_kw,
         battery_kwh=battery_kwh,
         wind_kw=wind_kw,
-        export_kw=np.round(export_kw - both_kw, 6),
+        export_kw=np.round(export_kw - both_kw, DECIMALS),
         groups_kw=tuple(groups_kw),
         groups_on=tuple(g.units_on for g in decided.generators),
         heat_pump_kw=heat_pump_kw,
@@ -154,16 +157,7 @@ def _less(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return a source without what is spare, and what is spare still."""
     less_kw = np.clip(spare_kw, 0.0, power_kw)
-    return np.round(power_kw - less_kw, 6), spare_kw - less_kw
-
-
-def _down(offer_kw: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return an offer rounded down to the last decimal that files carry."""
-    return np.asarray(np.floor(offer_kw / _NOISE_KW) * _NOISE_KW, dtype=np.float64)
-
-
-def _clean(power_kw: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.asarray(np.round(np.where(np.abs(power_kw) < _NOISE_KW, 0.0, power_kw), 6), dtype=np.float64)
+    return np.round(power_kw - less_kw, DECIMALS), spare_kw - less_kw
 
 
 def _stored(
@@ -176,8 +170,8 @@ def _stored(
         kwh *= kept
         taken_kwh = out_kw * slot_h / battery.discharge_efficiency
         room_kw = (most_kwh + taken_kwh - kwh) / (battery.charge_efficiency * slot_h)
-        fits_kw = into_kw if into_kw <= room_kw + _NOISE_KW else round(max(0.0, room_kw), 6)
+        fits_kw = into_kw if into_kw <= room_kw + LAST else round(max(0.0, room_kw), DECIMALS)
         fitted_kw[t] = fits_kw
         kwh += fits_kw * battery.charge_efficiency * slot_h - taken_kwh
         states_kwh[t] = kwh
-    return fitted_kw, np.round(states_kwh, 6)
+    return fitted_kw, np.round(states_kwh, DECIMALS)

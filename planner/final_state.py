@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.decimals import DECIMALS, LAST
 from power.battery import states_kwh
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from power.battery import Battery
 
     Floats = npt.NDArray[np.float64]
-
-NOISE_KW = 1e-6  # the last decimal that files carry
 
 
 def met_final(
@@ -38,7 +37,7 @@ def met_final(
     kept = battery.kept_share(slot_h)
     for t in range(len(charge) - 1, -1, -1):
         over_kwh = float(states[-1]) - most_kwh
-        if over_kwh <= NOISE_KW * slot_h:
+        if over_kwh <= LAST * slot_h:
             break
         age = kept ** np.arange(len(charge) - t)
         # what is taken here may be missing nowhere later
@@ -46,11 +45,11 @@ def met_final(
         if spare_kwh <= 0.0:
             continue
         less_kw = min(charge[t], spare_kwh / battery.charge_efficiency / slot_h)
-        charge[t] = round(charge[t] - less_kw, 6)
+        charge[t] = round(charge[t] - less_kw, DECIMALS)
         left_kwh = spare_kwh - less_kw * battery.charge_efficiency * slot_h
         if charge[t] == 0.0:
             room_kw = min(battery.discharge_kw - discharge[t], float(needed_kw[t]))
             more_kw = min(max(0.0, room_kw), left_kwh * battery.discharge_efficiency / slot_h)
-            discharge[t] = round(discharge[t] + more_kw, 6)
+            discharge[t] = round(discharge[t] + more_kw, DECIMALS)
         states = states_kwh(battery, charge, discharge, slot_h)
     return charge, discharge

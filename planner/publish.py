@@ -24,6 +24,7 @@ import numpy as np
 from planner.agreements import ppa_plans
 from planner.calendar_id import content_id
 from planner.cold_flows import cold_flows, requested_c, state_at
+from planner.decimals import published
 from planner.dispatch import BlockFlows, Offers, dispatch
 from planner.errors import ExportError
 from planner.slots import RunSlots, block_it_kw, run_slots, slot_parts
@@ -191,28 +192,30 @@ def _flows(week: Week, schedule: Schedule, runs: list[RunSlots]) -> list[BlockFl
 def _block_plan(block: Block, flows: BlockFlows, week: Week) -> BlockPlan:
     plan = BlockPlan(
         block=block.name,
-        it_kw=_series(flows.it_kw),
-        cooling_kw=_series(flows.cooling_kw),
-        facility_kw=_series(flows.it_kw + flows.cooling_kw + flows.heat_pump_kw),
-        import_kw=_series(flows.import_kw),
-        solar_kw=_series(flows.solar_kw),
-        charge_kw=_series(flows.charge_kw),
-        discharge_kw=_series(flows.discharge_kw),
-        battery_kwh=_series(flows.battery_kwh),
-        supply_setpoint_c=_series(requested_c(week, block)),
-        wind_kw=() if block.wind is None else _series(flows.wind_kw),
-        export_kw=() if block.export is None else _series(flows.export_kw),
+        it_kw=published(flows.it_kw),
+        cooling_kw=published(flows.cooling_kw),
+        facility_kw=published(flows.it_kw + flows.cooling_kw + flows.heat_pump_kw),
+        import_kw=published(flows.import_kw),
+        solar_kw=published(flows.solar_kw),
+        charge_kw=published(flows.charge_kw),
+        discharge_kw=published(flows.discharge_kw),
+        battery_kwh=published(flows.battery_kwh),
+        supply_setpoint_c=published(requested_c(week, block)),
+        wind_kw=() if block.wind is None else published(flows.wind_kw),
+        export_kw=() if block.export is None else published(flows.export_kw),
         generators=tuple(
-            GeneratorPlan(group.name, tuple(int(units) for units in on), _series(kw))
+            GeneratorPlan(group.name, tuple(int(units) for units in on), published(kw))
             for group, on, kw in zip(block.generators, flows.groups_on, flows.groups_kw, strict=True)
         ),
     )
     if block.has_tank:
-        cold, fill, draw = (_series(v) for v in (flows.cold.cold_kwh_th, flows.cold.fill_kw_th, flows.cold.draw_kw_th))
+        cold, fill, draw = (
+            published(v) for v in (flows.cold.cold_kwh_th, flows.cold.fill_kw_th, flows.cold.draw_kw_th)
+        )
         plan = replace(plan, cold_kwh_th=cold, fill_kw_th=fill, draw_kw_th=draw)
     if block.heat is not None:
-        sold_kw = _series(flows.cold.heat_sold_kw_th)
-        plan = replace(plan, heat_sold_kw_th=sold_kw, heat_pump_kw=_series(flows.heat_pump_kw))
+        sold_kw = published(flows.cold.heat_sold_kw_th)
+        plan = replace(plan, heat_sold_kw_th=sold_kw, heat_pump_kw=published(flows.heat_pump_kw))
     return plan
 
 
@@ -225,13 +228,9 @@ def _contract_plans(week: Week, schedule: Schedule, flows: Sequence[BlockFlows])
     why = offer_sentences(week, import_kw, bought)
     takes = best_takes(week, import_kw, bought)
     return tuple(
-        ContractPlan(contract.name, bought[contract.name], _series(take_kw), why.get(contract.name, ""))
+        ContractPlan(contract.name, bought[contract.name], published(take_kw), why.get(contract.name, ""))
         for contract, take_kw in zip(week.contracts, takes.take_kw, strict=True)
     )
-
-
-def _series(values: npt.NDArray[np.float64]) -> tuple[float, ...]:
-    return tuple((np.round(values, 6) + 0.0).tolist())
 
 
 def _windows(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import optimize, sparse
 
+from planner.decimals import LAST, rounded_down
 from planner.export import wording
 from power.contracts import settle
 from power.ppa import surplus_cost_per_kwh, used_cost_per_kwh
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-LAST_DECIMAL_KW = 1e-6  # that files carry
 HALF_A_CENT = 0.005
 
 
@@ -81,10 +81,9 @@ def best_takes(week: Week, import_kw: Floats, bought: Mapping[str, float]) -> Ta
     most = optimize.LinearConstraint(rows, -np.inf, np.concatenate([room_kw, np.zeros(count)]))
     answer = optimize.milp(cost, constraints=most, bounds=optimize.Bounds(lower, upper))
     assert answer.x is not None, answer.message  # taking nothing and paying all minimum takes is always possible
-    take_kw = np.floor(np.maximum(answer.x[: count * n_slots], 0.0) / LAST_DECIMAL_KW + LAST_DECIMAL_KW)
-    return Takes(
-        take_kw.reshape(count, n_slots) * LAST_DECIMAL_KW, float((energy * room_kw).sum()) * slot_h + float(answer.fun)
-    )
+    # what lies a solver's error below the last decimal is that decimal
+    take_kw = rounded_down(np.maximum(answer.x[: count * n_slots], 0.0) + LAST * LAST)
+    return Takes(take_kw.reshape(count, n_slots), float((energy * room_kw).sum()) * slot_h + float(answer.fun))
 
 
 def offer_sentences(week: Week, import_kw: Floats, bought: Mapping[str, float]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.decimals import LAST
 from planner.schedule import BlockSchedule, CoolingFit, GeneratorSchedule, RunSchedule, Schedule
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 LIMIT_STEPS_PER_W = 1000.0  # NVML takes milliwatts
 BELOW_A_STEP = 1e-4  # of a step: a solver's noise above a measured point is no reason to leave it
-NOISE_KW = 1e-6
 SHARE_DIGITS = 6
 THREE_DIGITS = 100.0
 
@@ -140,5 +140,5 @@ def _kw(
     columns: npt.NDArray[np.int64] | None, x: npt.NDArray[np.float64], power_kw: float, n_slots: int
 ) -> npt.NDArray[np.float64]:
     kw = np.zeros(n_slots) if columns is None else x[columns] * power_kw
-    kw[kw < NOISE_KW] = 0.0
+    kw[kw < LAST] = 0.0
     return kw

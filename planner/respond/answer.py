@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.decimals import LAST, rounded_down, without_noise
 from planner.errors import Infeasible
 from planner.export.wording import power
 from planner.optimize.solver import Highs
@@ -39,7 +40,6 @@ TIME_LIMIT_S = 2.0
 OVER_COST = 1e4
 """A kW above a limit costs this many GPU-hours of lateness: far more than all that a kW of GPUs makes in a week."""
 LIMIT_STEPS_PER_W = 1000.0
-TINY_KW = 1e-6  # the last decimal of files
 WORTH_A_CHANGE = 1e-3
 """Of full throughput: later windows are left alone for less."""
 
@@ -120,7 +120,7 @@ def _keeps(answered: Answer) -> bool:
     pieces, week = question.pieces, question.week
     for limit in question.limits:
         here = pieces.inside(*question.seconds(limit))
-        if (answered.import_kw(limit.block)[here] > limit.limit_kw + TINY_KW).any():
+        if (answered.import_kw(limit.block)[here] > limit.limit_kw + LAST).any():
             return False
     planned = _as_planned(question)
     for block in week.blocks:
@@ -129,7 +129,7 @@ def _keeps(answered: Answer) -> bool:
             (load.import_kw, was.import_kw, week.import_limit_kw(block)),
             (load.it_kw + load.plant_kw, was.it_kw + was.plant_kw, week.capacity_kw(block)),
         ):
-            if (now_kw > np.maximum(room_kw[pieces.slot], before_kw) + TINY_KW).any():
+            if (now_kw > np.maximum(room_kw[pieces.slot], before_kw) + LAST).any():
                 return False
     return True
 
@@ -242,7 +242,7 @@ def _flows(question: Question, name: str, site: SiteColumns, x: npt.NDArray[np.f
         discharge = np.where(both, np.maximum(-stored, 0.0) * battery.discharge_efficiency, discharge)
     for slot, column in columns.unused.items():
         solar[slot] -= x[column]
-    charge, discharge, solar = (np.where(np.abs(v) < 1e-6, 0.0, np.round(v, 6)) for v in (charge, discharge, solar))
+    charge, discharge, solar = (without_noise(v) for v in (charge, discharge, solar))
     return replace(flows, charge_kw=charge, discharge_kw=discharge, solar_kw=solar)
 
 
@@ -250,7 +250,7 @@ def _without_export(question: Question, name: str, flows: Flows, load: BlockLoad
     """Use less solar power, then discharge less, where the exact load is below what the program counted on."""
     low_kw = np.minimum(0.0, np.array(question.plans[name].import_kw))
     over_kw = np.maximum(0.0, low_kw - question.pieces.slot_mean(load.import_kw))
-    over_kw = np.where(over_kw > 1e-6, np.ceil(over_kw * 1e6) / 1e6, 0.0)
+    over_kw = np.where(over_kw > LAST, -rounded_down(-over_kw), 0.0)
     solar_kw = np.minimum(over_kw, flows.solar_kw)
     discharge_kw = np.minimum(over_kw - solar_kw, flows.discharge_kw)
     kept = replace(flows, solar_kw=flows.solar_kw - solar_kw, discharge_kw=flows.discharge_kw - discharge_kw)

@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.agreements import ppa_plans
 from planner.calendar_id import content_id
+from planner.decimals import LAST, published
 from planner.respond.course import made_by, windows_of
 from planner.respond.site_load import block_plan, carbon_per_it_kwh
 from planner.takes import best_takes
@@ -101,10 +102,7 @@ def _contracts(week: Week, before: Calendar, import_kw: npt.NDArray[np.float64])
         return ()
     takes = best_takes(week, import_kw, {plan.contract: plan.bought_share for plan in before.contracts})
     at = {contract.name: i for i, contract in enumerate(week.contracts)}
-    return tuple(
-        replace(plan, take_kw=tuple((np.round(takes.take_kw[at[plan.contract]], 6) + 0.0).tolist()))
-        for plan in before.contracts
-    )
+    return tuple(replace(plan, take_kw=published(takes.take_kw[at[plan.contract]])) for plan in before.contracts)
 
 
 def _shortfalls(answer: Answer, before: Calendar) -> list[Shortfall]:
@@ -145,6 +143,6 @@ def carries_on(answer: Answer) -> bool:
     )
     for name, flows in answer.flows.items():
         plan = answer.question.plans[name]
-        unchanged &= bool(np.allclose(flows.charge_kw, plan.charge_kw, atol=1e-6))
-        unchanged &= bool(np.allclose(flows.discharge_kw, plan.discharge_kw, atol=1e-6))
+        unchanged &= bool(np.allclose(flows.charge_kw, plan.charge_kw, atol=LAST))
+        unchanged &= bool(np.allclose(flows.discharge_kw, plan.discharge_kw, atol=LAST))
     return unchanged

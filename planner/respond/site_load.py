@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.cold_flows import kept_flows, planned_flows
+from planner.decimals import published
 from planner.respond.course import OFF, gang_kw
 from power.battery import states_kwh
 from power.carbon import carbon_kg
@@ -158,25 +159,21 @@ def block_plan(week: Week, block: Block, plan: BlockPlan, flows: Flows, load: Bl
         stored = states_kwh(block.battery, charge, discharge, week.grid.slot_h)
     cold = load.cold
     if plan.cold_kwh_th:
-        states, fill, draw = (_series(v) for v in (cold.cold_kwh_th, cold.fill_kw_th, cold.draw_kw_th))
+        states, fill, draw = (published(v) for v in (cold.cold_kwh_th, cold.fill_kw_th, cold.draw_kw_th))
         plan = replace(plan, cold_kwh_th=states, fill_kw_th=fill, draw_kw_th=draw)
     if plan.heat_sold_kw_th:
-        plan = replace(plan, heat_sold_kw_th=_series(cold.heat_sold_kw_th), heat_pump_kw=_series(pump))
+        plan = replace(plan, heat_sold_kw_th=published(cold.heat_sold_kw_th), heat_pump_kw=published(pump))
     return replace(
         plan,
-        it_kw=_series(it),
-        cooling_kw=_series(drawn),
-        facility_kw=_series(it + drawn + pump),
-        import_kw=_series(it + drawn + pump + charge - discharge - solar - flows.other_kw),
-        solar_kw=_series(solar),
-        charge_kw=_series(charge),
-        discharge_kw=_series(discharge),
-        battery_kwh=_series(stored),
+        it_kw=published(it),
+        cooling_kw=published(drawn),
+        facility_kw=published(it + drawn + pump),
+        import_kw=published(it + drawn + pump + charge - discharge - solar - flows.other_kw),
+        solar_kw=published(solar),
+        charge_kw=published(charge),
+        discharge_kw=published(discharge),
+        battery_kwh=published(stored),
     )
-
-
-def _series(values: npt.NDArray[np.float64]) -> tuple[float, ...]:
-    return tuple((np.round(values, 6) + 0.0).tolist())
 
 
 def carbon_per_it_kwh(week: Week, plans: Mapping[str, BlockPlan]) -> npt.NDArray[np.float64]:
