@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.evaluate.agreements import ppa_flows
 from power.accounts import ON_SITE, ContractHours
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def contract_hours(
     return (
         *_behind_the_meter(week, calendar, blocks, factors),
         *_contracts(week, calendar),
-        *_agreements(week, calendar, signals),
+        *_agreements(week, calendar, blocks, signals),
     )
 
 
@@ -89,11 +90,13 @@ def _contracts(week: Week, calendar: Calendar) -> Iterator[ContractHours]:
             )
 
 
-def _agreements(week: Week, calendar: Calendar, signals: Signals) -> Iterator[ContractHours]:
-    used = {plan.ppa: np.array(plan.used_kw) for plan in calendar.ppas}
-    for ppa in sorted(week.ppas, key=lambda ppa: not ppa.physical):
-        kw = used.get(ppa.name) if ppa.physical else week.ppa_kw(ppa, signals)
-        if kw is not None:
-            yield ContractHours(
-                ppa.name, ppa.technology, ppa.factor_gco2_per_kwh, week.signals.ci_basis, ppa.boundary, kw
-            )
+def _agreements(
+    week: Week, calendar: Calendar, blocks: Sequence[BlockResult], signals: Signals
+) -> Iterator[ContractHours]:
+    import_kw = np.sum([block.import_kw for block in blocks], axis=0)
+    flows = ppa_flows(week, calendar, None if signals is week.signals else signals, import_kw)
+    delivered = [ppa for ppa in week.ppas if ppa.physical]
+    supplied = [(ppa, found.used_kw) for ppa, found in zip(delivered, flows, strict=True)]
+    supplied += [(ppa, week.ppa_kw(ppa, signals)) for ppa in week.ppas if not ppa.physical]
+    for ppa, kw in supplied:
+        yield ContractHours(ppa.name, ppa.technology, ppa.factor_gco2_per_kwh, week.signals.ci_basis, ppa.boundary, kw)

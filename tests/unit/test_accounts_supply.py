@@ -95,6 +95,17 @@ def test_of_an_agreement_its_use_counts_and_by_difference_all_that_the_farm_make
     assert found["south"].boundary == "zone-b"
 
 
+def test_on_actual_series_an_agreement_supplies_no_more_than_its_farm_then_makes(plain):
+    farm = Ppa("north", "as_produced", "physical", 0.05, wind=FARM, boundary="zone-a")
+    flows = (PpaPlan("north", flat(90.0), flat(60.0), flat(30.0), flat(0.0)),)
+    still = replace(plain.week.signals, wind_speed_m_per_s=np.zeros(N))
+    _, week, calendar, results = supplied(plain, ppas=(farm,), flows=flows)
+    (planned,) = (h for h in contract_hours(week, calendar, results, SET, week.signals) if h.name == "north")
+    (actual,) = (h for h in contract_hours(week, calendar, results, SET, still) if h.name == "north")
+    assert planned.kw.tolist() == [60.0] * N
+    assert actual.kw.tolist() == [0.0] * N
+
+
 def test_the_account_of_a_site_with_everything_closes(plain):
     seen = {"solar_kw": 30.0, "wind_kw": 0.0, "export_kw": 10.0, "import_kw": 300.0}
     known = EnergyContract("cal-24", 100.0, 0.07, attributes=WIND)
