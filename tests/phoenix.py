@@ -18,7 +18,7 @@ from planner.optimize import PlanOptions, plan
 from planner.publish import to_calendar
 from planner.respond.outcome import Response
 from planner.respond.respond import respond
-from planner.respond.site_load import cooling_kw
+from planner.respond.site_load import plant_kw
 from planner.sources.openadr import events_from
 from power.flexibility import TIER_LOSS_SHARE
 
@@ -152,7 +152,7 @@ def answered(workloads: dict[str, list[Point]], loss_share: dict[str, float] | N
     first = int(week.grid.position(START))
     slots = np.arange(first, first + HOURS)
     left_kw = (1.0 - CUT) * np.array(header.blocks[0].it_kw)[slots]
-    limits_kw = left_kw + cooling_kw(week, week.blocks[0], header.blocks[0], left_kw, slots)
+    limits_kw = left_kw + plant_kw(week, week.blocks[0], header.blocks[0], left_kw, slots)
     response, _ = respond(
         week,
         header,
