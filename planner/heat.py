@@ -25,19 +25,19 @@ class HeatBuyer:
     Args:
         price_per_kwh: What is paid, money per kWh of heat.
         demand_kw: Most that is taken, kW of heat.
-        share_by_hour: Share of it in each hour of the day, site time, 24 of them.
+        hour_share: Share of it in each hour of the day, site time, 24 of them.
         months: Calendar months, 1 to 12, in which any is taken.
     """
 
     price_per_kwh: float
     demand_kw: float
-    share_by_hour: tuple[float, ...] = ALL_DAY
+    hour_share: tuple[float, ...] = ALL_DAY
     months: tuple[int, ...] = ALL_YEAR
 
     def over(self, grid: TimeGrid, tz: ZoneInfo) -> HeatSale:
         """Return what the buyer takes in the slots of a horizon."""
         local = [start.astimezone(tz) for start in grid.starts]
-        share = np.array([self.share_by_hour[t.hour] if t.month in self.months else 0.0 for t in local])
+        share = np.array([self.hour_share[t.hour] if t.month in self.months else 0.0 for t in local])
         return HeatSale(self.price_per_kwh, self.demand_kw * share)
 
 

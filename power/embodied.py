@@ -55,16 +55,16 @@ class Server:
         """Name and version in one word, such as "hgx-8gpu/1"."""
         return f"{self.name}/{self.version}"
 
-    def embodied(self, hours_of_gpus: float) -> Embodied:
+    def embodied(self, gpu_hours: float) -> Embodied:
         """Return what reserving GPUs takes of the server's embodied carbon.
 
         Args:
-            hours_of_gpus: GPUs times the hours for which they are reserved, whether they compute or wait.
+            gpu_hours: GPUs times the hours for which they are reserved, whether they compute or wait.
 
         Source:
             ISO/IEC 21031:2024, M = TE x TS x RS: total embodied x share of time x share of resources.
         """
-        part = hours_of_gpus / self.gpus
+        part = gpu_hours / self.gpus
         return Embodied(
             low_kg=self.made.low_kg * part / self.low_life_h,
             mid_kg=self.made.mid_kg * part / self.mid_life_h,

@@ -15,7 +15,7 @@ import numpy as np
 from planner.accounts.grid import grid_hours, told_sources
 from planner.accounts.run_figures import RunFigures
 from planner.accounts.supply import contract_hours
-from planner.accounts.windows import hours_of_gpus, run_energy_kwh
+from planner.accounts.windows import gpu_hours, run_energy_kwh
 from planner.errors import ConfigError
 from planner.timegrid import iso
 from power.accounts import site_account
@@ -52,13 +52,13 @@ class CarbonAccounts:
         account: The site's account per slot.
         water_l: Water of the site per slot, L, shape (T,).
         stored_kwh: Energy in the site's stores at the end less that at the start.
-        hours_of_gpus: GPUs in service times hours, of the whole site.
+        gpu_hours: GPUs in service times hours, of the whole site.
         server: What embodied carbon is counted by.
         sources: Where each figure of the grid comes from: name and source.
         runs: Names of the runs.
         run_kwh: IT energy of each run per slot, kWh, shape (R, T).
         run_tokens: Useful tokens of each run, shape (R,).
-        run_hours_of_gpus: GPUs times the hours for which each run reserves them, shape (R,).
+        run_gpu_hours: GPUs times the hours for which each run reserves them, shape (R,).
         labels: Sentences that every output must show.
     """
 
@@ -70,13 +70,13 @@ class CarbonAccounts:
     account: SiteAccount
     water_l: npt.NDArray[np.float64]
     stored_kwh: float
-    hours_of_gpus: float
+    gpu_hours: float
     server: Server
     sources: tuple[tuple[str, str], ...]
     runs: tuple[str, ...]
     run_kwh: npt.NDArray[np.float64]
     run_tokens: npt.NDArray[np.float64]
-    run_hours_of_gpus: npt.NDArray[np.float64]
+    run_gpu_hours: npt.NDArray[np.float64]
     labels: tuple[str, ...] = ()
 
     @property
@@ -102,8 +102,8 @@ class CarbonAccounts:
             subject=SITE,
             it_kwh=float(self.account.it_kwh.sum()),
             marginal_kg=sums.pop("marginal_kg", None),
-            hours_of_gpus=self.hours_of_gpus,
-            embodied=self.server.embodied(self.hours_of_gpus),
+            gpu_hours=self.gpu_hours,
+            embodied=self.server.embodied(self.gpu_hours),
             tokens=float(self.run_tokens.sum()),
             **sums,
         )
@@ -113,13 +113,13 @@ class CarbonAccounts:
         """What each run's account comes to."""
         sums = {name: values.tolist() for name, values in totals(self.share, self.columns).items()}
         it_kwh = self.run_kwh.sum(axis=1).tolist()
-        tokens, reserved = self.run_tokens.tolist(), self.run_hours_of_gpus.tolist()
+        tokens, reserved = self.run_tokens.tolist(), self.run_gpu_hours.tolist()
         return tuple(
             RunFigures(
                 subject=name,
                 it_kwh=it_kwh[i],
                 marginal_kg=sums["marginal_kg"][i] if "marginal_kg" in sums else None,
-                hours_of_gpus=reserved[i],
+                gpu_hours=reserved[i],
                 embodied=self.server.embodied(reserved[i]),
                 tokens=tokens[i],
                 **{column: values[i] for column, values in sums.items() if column != "marginal_kg"},
@@ -132,12 +132,12 @@ class CarbonAccounts:
         """What no run uses and the site bears: GPUs without a job, with their share of the rest."""
         left = 1.0 - self.share.sum(axis=0)
         sums = {name: float((values * left).sum()) for name, values in self.columns.items()}
-        reserved = self.hours_of_gpus - float(self.run_hours_of_gpus.sum())
+        reserved = self.gpu_hours - float(self.run_gpu_hours.sum())
         return RunFigures(
             subject=UNALLOTTED,
             it_kwh=float((self.account.it_kwh - self.run_kwh.sum(axis=0)).sum()),
             marginal_kg=sums.pop("marginal_kg", None),
-            hours_of_gpus=reserved,
+            gpu_hours=reserved,
             embodied=self.server.embodied(reserved),
             tokens=0.0,
             **sums,
@@ -161,13 +161,13 @@ class CarbonAccounts:
             "sources": self.sources,
             "contracts": [[c.name, c.technology, c.factor_gco2_per_kwh, c.boundary] for c in account.contracts],
             "stored_kwh": self.stored_kwh,
-            "hours_of_gpus": self.hours_of_gpus,
+            "gpu_hours": self.gpu_hours,
             "runs": self.runs,
         }
         digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode())
         series = [*self.columns.values(), account.it_kwh, account.facility_kwh, account.supplied_kwh, account.used_kwh]
         series += [grid.average_gco2_per_kwh, grid.residual_gco2_per_kwh, grid.cfe_share]
-        series += [self.run_kwh, self.run_tokens, self.run_hours_of_gpus]
+        series += [self.run_kwh, self.run_tokens, self.run_gpu_hours]
         if grid.marginal_gco2_per_kwh is not None:
             series.append(grid.marginal_gco2_per_kwh)
         for values in series:
@@ -229,12 +229,12 @@ def carbon_accounts(
         account=account,
         water_l=np.sum([b.water_l for b in blocks], axis=0),
         stored_kwh=float(evaluation.battery_change_kwh),
-        hours_of_gpus=sum(float(pool.gpus_in_service(week.grid).sum()) for pool in week.pools) * slot_h,
+        gpu_hours=sum(float(pool.gpus_in_service(week.grid).sum()) for pool in week.pools) * slot_h,
         server=accounting.server,
         sources=told_sources(accounting, average),
         runs=tuple(run.run for run in runs),
         run_kwh=run_energy_kwh(calendar, runs),
         run_tokens=np.array([sum(w.tokens for w in run.windows) for run in runs]),
-        run_hours_of_gpus=np.array([hours_of_gpus(run.windows) for run in runs]),
+        run_gpu_hours=np.array([gpu_hours(run.windows) for run in runs]),
         labels=tuple(dict.fromkeys((*calendar.notes, *(() if actual is None else actual.labels)))),
     )

@@ -28,7 +28,7 @@ class RunFigures:
         onsite_kg: Emissions of its energy from behind the meter, kgCO2e.
         marginal_kg: Its grid energy at the marginal intensity, kgCO2e, or None; no part of the inventory.
         water_l: Its share of the water, L.
-        hours_of_gpus: GPUs times the hours for which it reserves them.
+        gpu_hours: GPUs times the hours for which it reserves them.
         embodied: Embodied carbon of those hours.
         tokens: Useful tokens.
     """
@@ -45,7 +45,7 @@ class RunFigures:
     onsite_kg: float
     marginal_kg: float | None
     water_l: float
-    hours_of_gpus: float
+    gpu_hours: float
     embodied: Embodied
     tokens: float
 

@@ -37,7 +37,7 @@ class TrainingEnergy:
         error_kwh: Half-width of its uncertainty, kWh, or None where none was measured.
         site_kwh: Energy with the site's share, kWh, within `site_boundary`, or None where only `it_kwh` was measured.
         location_kg: Location-based emissions of the run's share of the site, kgCO2e.
-        hours_of_gpus: GPUs times the hours for which they are reserved, or None where nothing reports them.
+        gpu_hours: GPUs times the hours for which they are reserved, or None where nothing reports them.
         tokens: Useful tokens of the span.
         start: First instant, UTC.
         end: First instant after it, UTC.
@@ -53,7 +53,7 @@ class TrainingEnergy:
     error_kwh: float | None
     site_kwh: float | None
     location_kg: float
-    hours_of_gpus: float | None
+    gpu_hours: float | None
     tokens: float
     start: datetime
     end: datetime
@@ -85,7 +85,7 @@ def training_energy(
             error_kwh=None,
             site_kwh=run.load_kwh,
             location_kg=run.location_kg + run.onsite_kg,
-            hours_of_gpus=run.hours_of_gpus,
+            gpu_hours=run.gpu_hours,
             tokens=run.tokens,
             start=accounts.start,
             end=end,
@@ -106,7 +106,7 @@ def training_energy(
                 error_kwh=measured.energy_error_kwh,
                 site_kwh=None,
                 location_kg=measured.carbon_kg,
-                hours_of_gpus=None,
+                gpu_hours=None,
                 tokens=measured.tokens,
                 start=accounts.start,
                 end=min(until, end),

@@ -26,6 +26,6 @@ def run_energy_kwh(calendar: Calendar, runs: Sequence[RunCalendar]) -> npt.NDArr
     return found
 
 
-def hours_of_gpus(windows: Sequence[Window]) -> float:
+def gpu_hours(windows: Sequence[Window]) -> float:
     """Return the hours for which windows reserve GPUs, times the GPUs: a gang that holds and waits counts in full."""
     return sum(w.gpus * ((w.end - w.start) / timedelta(hours=1)) for w in windows)

@@ -80,7 +80,7 @@ def block(table: model.BlockTable, place: build_supply.Place) -> SiteBlock:
         heat = HeatBuyer(
             table.heat.price_per_kwh,
             table.heat.demand_kw,
-            ALL_DAY if table.heat.share_by_hour is None else tuple(table.heat.share_by_hour),
+            ALL_DAY if table.heat.hour_share is None else tuple(table.heat.hour_share),
             ALL_YEAR if table.heat.months is None else tuple(table.heat.months),
         )
     return SiteBlock(

@@ -52,7 +52,7 @@ def contract(table: power_tables.ContractTable, zone: str, tz: ZoneInfo) -> Ener
         kw=table.kw,
         price_per_kwh=table.price_per_kwh,
         profile=table.profile,
-        hour_share=tuple(table.shares),
+        hour_share=tuple(table.hour_share),
         start=_utc(table.start, tz),
         end=_utc(table.end, tz),
         min_take_share=table.min_take_share,

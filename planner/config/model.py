@@ -171,7 +171,7 @@ class HeatTable(Table):
 
     price_per_kwh: Money = Field(description="what is paid for heat sold, money per kWh of heat")
     demand_kw: Power = Field(description="most that the buyer takes, kW of heat")
-    share_by_hour: list[Share] | None = Field(
+    hour_share: list[Share] | None = Field(
         default=None,
         min_length=24,
         max_length=24,

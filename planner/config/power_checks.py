@@ -94,20 +94,20 @@ def _check_contract(placed: Placed[power_tables.ContractTable], moments: Moments
 
 def _check_shares(placed: Placed[power_tables.ContractTable]) -> None:
     table = placed.table
-    if table.profile == "week" and len(table.shares) != WEEK_HOURS and placed.sound("shares"):
+    if table.profile == "week" and len(table.hour_share) != WEEK_HOURS and placed.sound("hour_share"):
         placed.fault(
-            ("shares",) if table.shares else ("profile",),
-            f"a week has {WEEK_HOURS} hours, but there are {len(table.shares)} shares",
+            ("hour_share",) if table.hour_share else ("profile",),
+            f"a week has {WEEK_HOURS} hours, but there are {len(table.hour_share)} shares",
             "give one share per hour from Monday 00:00 on the site's clocks",
         )
-    if table.profile == "custom" and placed.sound("shares", "start"):
-        if not table.shares:
+    if table.profile == "custom" and placed.sound("hour_share", "start"):
+        if not table.hour_share:
             placed.fault(("profile",), "a custom profile needs shares", "give one share per hour from start")
         if table.start is None:
             placed.fault(("profile",), "the hours of a custom profile count from a start", "give start")
-    if table.shares and table.profile in {"base", "peak"}:
+    if table.hour_share and table.profile in {"base", "peak"}:
         placed.fault(
-            ("shares",), f"a {table.profile} profile has its shares already", 'write profile = "week" or "custom"'
+            ("hour_share",), f"a {table.profile} profile has its shares already", 'write profile = "week" or "custom"'
         )
 
 

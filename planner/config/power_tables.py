@@ -73,7 +73,7 @@ class ContractTable(Table):
         description="base: every hour; peak: 08-20 h on weekdays; week: shares by hour of the week; custom: shares "
         "by hour from start",
     )
-    shares: list[Share] = Field(default=[], description="share of kw per hour: 168 from Monday 00:00, or any count")
+    hour_share: list[Share] = Field(default=[], description="share of kw per hour: 168 from Monday 00:00, or any count")
     start: When | None = Field(default=None, description="first instant of delivery")
     end: When | None = Field(default=None, description="first instant after delivery")
     min_take_share: Share = Field(default=0.0, description="share of the horizon's volume that is paid for at least")

@@ -164,7 +164,7 @@ def runs_csv(accounts: CarbonAccounts) -> bytes:
         figures = (
             found.it_kwh, found.it_kwh, found.load_kwh, found.import_kwh, found.onsite_kwh, found.matched_kwh,
             found.cfe_kwh, found.cfe_score, found.location_kg, found.market_kg, by_volume_kg, found.onsite_kg,
-            found.marginal_kg, found.water_l, found.hours_of_gpus, found.embodied.low_kg, found.embodied.mid_kg,
+            found.marginal_kg, found.water_l, found.gpu_hours, found.embodied.low_kg, found.embodied.mid_kg,
             found.embodied.high_kg, found.tokens,
             None if sci is None else sci.low_g_per_mtoken,
             None if sci is None else sci.mid_g_per_mtoken,

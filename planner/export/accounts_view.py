@@ -154,7 +154,7 @@ def audit_rows(accounts: CarbonAccounts) -> tuple[tuple[str, str, str, str], ...
             "kg CO2e",
             f"{made}sum of import_kwh x marginal_gco2_per_kwh / 1000; part of no other figure",
         ),
-        ("GPU-hours in service", found.hours_of_gpus, "h", "runs.csv: sum of gpu_hours of the runs and unallotted"),
+        ("GPU-hours in service", found.gpu_hours, "h", "runs.csv: sum of gpu_hours of the runs and unallotted"),
         *(
             (
                 f"Embodied carbon of these hours, {case}",
@@ -199,7 +199,7 @@ def _run_row(found: RunFigures) -> tuple[str, ...]:
         exact(found.market_kg),
         exact(found.onsite_kg),
         exact(found.cfe_score),
-        exact(found.hours_of_gpus),
+        exact(found.gpu_hours),
         _range(found.embodied.low_kg, found.embodied.mid_kg, found.embodied.high_kg),
         NONE if sci is None else _range(sci.low_g_per_mtoken, sci.mid_g_per_mtoken, sci.high_g_per_mtoken),
     )

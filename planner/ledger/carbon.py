@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.dialects.sqlite import insert
 
 from planner.accounts.carbon import CarbonAccounts
-from planner.accounts.windows import hours_of_gpus, run_energy_kwh
+from planner.accounts.windows import gpu_hours, run_energy_kwh
 from planner.errors import ConfigError
 from planner.ledger.carbon_tables import (
     AccountRow,
@@ -41,7 +41,7 @@ _SITE = (
 _CASES = ("low", "mid", "high")
 _RUN = (
     "it_kwh", "load_kwh", "import_kwh", "onsite_kwh", "matched_kwh", "cfe_kwh", "location_kg", "market_kg", "onsite_kg",
-    "marginal_kg", "water_l", "hours_of_gpus", "tokens",
+    "marginal_kg", "water_l", "gpu_hours", "tokens",
 )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def enter_carbon(session: Session, accounts: CarbonAccounts) -> bool:
         server=json.dumps(asdict(accounts.server)),
         sources=json.dumps(accounts.sources),
         stored_kwh=accounts.stored_kwh,
-        hours_of_gpus=accounts.hours_of_gpus,
+        gpu_hours=accounts.gpu_hours,
         sha256=accounts.sha256,
     )
     number = session.execute(header.on_conflict_do_nothing().returning(AccountRow.number)).scalar()
@@ -120,13 +120,13 @@ def read_carbon(
         account=_read_site(session, row, factors),
         water_l=_column(session, SiteSlotRow, row.number, "water_l"),
         stored_kwh=row.stored_kwh,
-        hours_of_gpus=row.hours_of_gpus,
+        gpu_hours=row.gpu_hours,
         server=Server(**(server | {"made": Embodied(**server["made"])})),
         sources=tuple((name, source) for name, source in json.loads(row.sources)),
         runs=tuple(run.run for run in runs),
         run_kwh=run_energy_kwh(calendar, runs),
         run_tokens=np.array([sum(w.tokens for w in run.windows) for run in runs]),
-        run_hours_of_gpus=np.array([hours_of_gpus(run.windows) for run in runs]),
+        run_gpu_hours=np.array([gpu_hours(run.windows) for run in runs]),
         labels=tuple(json.loads(row.labels)),
     )
     if accounts.sha256 != row.sha256:

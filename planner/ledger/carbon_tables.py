@@ -44,7 +44,7 @@ class AccountRow(Table):
     labels: Mapped[str]
     """Sentences that every output must show, as JSON."""
     stored_kwh: Mapped[float]
-    hours_of_gpus: Mapped[float]
+    gpu_hours: Mapped[float]
     sha256: Mapped[str]
 
 
@@ -123,7 +123,7 @@ class RunRow(Table):
     onsite_kg: Mapped[float]
     marginal_kg: Mapped[float | None]
     water_l: Mapped[float]
-    hours_of_gpus: Mapped[float]
+    gpu_hours: Mapped[float]
     embodied_low_kg: Mapped[float]
     embodied_mid_kg: Mapped[float]
     embodied_high_kg: Mapped[float]

@@ -97,6 +97,11 @@ class CoolingLines:
         """Return the cooling power without any lift for IT power in given slots, kW, shape (N,)."""
         return np.asarray((self.slope[slot] * it_kw[:, None] + self.intercept_kw[slot]).max(axis=1))
 
+    def under(self, it_kw: float, slot: int) -> tuple[float, float]:
+        """Return slope and intercept, kW, of the line that counts at an IT power: elsewhere it is below the others."""
+        at = int(np.argmax(self.slope[slot] * it_kw + self.intercept_kw[slot]))
+        return float(self.slope[slot, at]), float(self.intercept_kw[slot, at])
+
 
 def add_site(
     rows: Rows, question: Question, runs: Sequence[RunColumns], lines: Mapping[str, CoolingLines], over_cost: float
@@ -153,7 +158,7 @@ def _add_block(
             if flows.solar_kw[t] > 0.0:
                 unused[t] = rows.column(upper=float(flows.solar_kw[t]))
     found = BlockColumns(block, it, drawn, unused, battery, counted_kw + flows.taken_kw[pieces.slot])
-    _import_rows(rows, question, found, week.import_limit_kw(block)[pieces.slot] * (1.0 - MARGIN), touched)
+    _import_rows(rows, question, found, lines, load.it_kw, touched)
     add_ramp_rows(rows, question, block, it, load.it_kw)
     worth, hours, planned = energy_worth(week), pieces.length_s / 3600.0, 0.0
     for p in touched:
@@ -246,15 +251,21 @@ def _import_rows(
     rows: Rows,
     question: Question,
     block: BlockColumns,
-    room_kw: npt.NDArray[np.float64],
+    lines: CoolingLines,
+    planned_it_kw: npt.NDArray[np.float64],
     touched: Sequence[int],
 ) -> None:
+    room_kw = question.week.import_limit_kw(block.block)[question.pieces.slot] * (1.0 - MARGIN)
     planned_kw = block.planned_kw
     battery_slots = set() if block.battery is None else set(block.battery.slots)
     for p in touched:
         terms, fixed_kw = _import_terms(question, block, p)
         low, high = min(0.0, float(planned_kw[p])), max(float(room_kw[p]), float(planned_kw[p]))
-        rows.row(terms, low - fixed_kw, high - fixed_kw)
+        rows.row(terms, upper=high - fixed_kw)
+        # below, one line of the cooling: what a battery gives cannot go into cooling that nothing needs
+        slope, intercept_kw = lines.under(planned_it_kw[p], int(question.pieces.slot[p]))
+        others = [(c, kw + slope if c == block.it[p] else kw) for c, kw in terms if c != block.cooling[p]]
+        rows.row(others, lower=low - fixed_kw - intercept_kw - float(lines.lift_kw[p]))
     # where no run changes, a battery that differs still keeps the import between zero and the block's capacity
     for p in np.flatnonzero(np.isin(question.pieces.slot, list(battery_slots))).tolist():
         if int(p) in block.it:
@@ -336,33 +347,59 @@ def _limit_rows(rows: Rows, question: Question, blocks: Sequence[BlockColumns], 
 
 
 def _peak_rows(rows: Rows, question: Question, blocks: Sequence[BlockColumns], touched: Sequence[int]) -> None:
-    """What is made up afterwards raises no month's highest import: that would be billed."""
+    """What is made up afterwards raises no month's highest import and no peak that is billed."""
     week, pieces = question.week, question.pieces
     month = week.grid.local_months(week.tz)
     stated_kw = np.sum([np.array(plan.import_kw) for plan in question.plans.values()], axis=0)
     counted_kw = pieces.slot_mean(np.sum([b.planned_kw for b in blocks], axis=0))
     batteries = {t for b in blocks if b.battery is not None for t in b.battery.slots}
-    here = {int(pieces.slot[p]) for p in touched} | batteries
-    share = pieces.length_s / (60.0 * week.grid.slot_minutes)
-    for t in sorted(here):
-        if 3600.0 * week.grid.slot_h * (t + 1) <= question.span.begin_s:
-            continue
+    here = sorted(
+        t
+        for t in {int(pieces.slot[p]) for p in touched} | batteries
+        if 3600.0 * week.grid.slot_h * (t + 1) > question.span.begin_s
+    )
+    terms = {t: _slot_terms(question, blocks, t) for t in here}
+    billed = [(r.interval, max(r.peak_kw(stated_kw), r.least_kw)) for r in week.demand_registers]
+    for t in here:
         most_kw = max(float(stated_kw[month == month[t]].max()), float(counted_kw[t]))
-        terms: Terms = []
-        fixed_kw = 0.0
-        for block in blocks:
-            flows = flows_of(question.plans[block.block.name])
-            for p in np.flatnonzero(pieces.slot == t):
-                if int(p) in block.it:
-                    terms += [(block.it[int(p)], float(share[p])), (block.cooling[int(p)], float(share[p]))]
-                else:
-                    fixed_kw += float((block.planned_kw[p] - flows.taken_kw[t]) * share[p])
-            fixed_kw += float(flows.taken_kw[t])
-            if block.battery is not None and t in block.battery.slots:
-                at = block.battery.slots.index(t)
-                terms += [(block.battery.charge[at], 1.0), (block.battery.discharge[at], -1.0)]
-                fixed_kw -= float(flows.charge_kw[t] - flows.discharge_kw[t])
-            if t in block.unused:
-                terms.append((block.unused[t], 1.0))
-        if terms:
-            rows.row(terms, upper=most_kw * (1.0 + MARGIN) - fixed_kw)
+        _hold_mean(rows, terms, counted_kw, [t], most_kw)
+    for interval, most_kw in billed:
+        for i in sorted({int(interval[t]) for t in here} - {-1}):
+            _hold_mean(rows, terms, counted_kw, np.flatnonzero(interval == i).tolist(), most_kw)
+
+
+def _hold_mean(
+    rows: Rows,
+    terms: Mapping[int, tuple[Terms, float]],
+    counted_kw: npt.NDArray[np.float64],
+    slots: Sequence[int],
+    most_kw: float,
+) -> None:
+    """Hold the mean import over some slots to a height, or to what it is anyhow."""
+    columns = [(c, kw / len(slots)) for t in slots if t in terms for c, kw in terms[t][0]]
+    fixed_kw = sum(terms[t][1] if t in terms else float(counted_kw[t]) for t in slots) / len(slots)
+    if columns:
+        rows.row(columns, upper=max(most_kw, float(counted_kw[slots].mean())) * (1.0 + MARGIN) - fixed_kw)
+
+
+def _slot_terms(question: Question, blocks: Sequence[BlockColumns], slot: int) -> tuple[Terms, float]:
+    """Return the site's mean import in a slot: columns with kW each, and what no column changes, kW."""
+    pieces = question.pieces
+    share = pieces.length_s / (60.0 * question.week.grid.slot_minutes)
+    terms: Terms = []
+    fixed_kw = 0.0
+    for block in blocks:
+        flows = flows_of(question.plans[block.block.name])
+        for p in np.flatnonzero(pieces.slot == slot).tolist():
+            if p in block.it:
+                terms += [(block.it[p], float(share[p])), (block.cooling[p], float(share[p]))]
+            else:
+                fixed_kw += float((block.planned_kw[p] - flows.taken_kw[slot]) * share[p])
+        fixed_kw += float(flows.taken_kw[slot])
+        if block.battery is not None and slot in block.battery.slots:
+            at = block.battery.slots.index(slot)
+            terms += [(block.battery.charge[at], 1.0), (block.battery.discharge[at], -1.0)]
+            fixed_kw -= float(flows.charge_kw[slot] - flows.discharge_kw[slot])
+        if slot in block.unused:
+            terms.append((block.unused[slot], 1.0))
+    return terms, fixed_kw

@@ -16,7 +16,7 @@ import numpy as np
 
 from planner.accounts import CarbonAccounts
 from planner.accounts.carbon import PLANNED
-from planner.accounts.windows import hours_of_gpus, run_energy_kwh
+from planner.accounts.windows import gpu_hours, run_energy_kwh
 from planner.config.factors import DEFAULT_SERVER, factor_sets, servers
 from planner.ledger import Ledger
 from power.accounts import ON_SITE, ContractHours, GridHours, SiteAccount, site_account
@@ -145,7 +145,7 @@ def _site(run_kwh: np.ndarray) -> SiteAccount:
 def _accounts(week: Published) -> CarbonAccounts:
     run_kwh = run_energy_kwh(week.calendar, week.runs)
     account = _site(run_kwh)
-    reserved = np.array([hours_of_gpus(run.windows) for run in week.runs])
+    reserved = np.array([gpu_hours(run.windows) for run in week.runs])
     return CarbonAccounts(
         calendar_id=week.calendar.calendar_id,
         series=PLANNED,
@@ -155,13 +155,13 @@ def _accounts(week: Published) -> CarbonAccounts:
         account=account,
         water_l=0.2 * account.it_kwh,
         stored_kwh=0.0,
-        hours_of_gpus=float(reserved.sum()) * 1.05,
+        gpu_hours=float(reserved.sum()) * 1.05,
         server=servers()[DEFAULT_SERVER],
         sources=(("average_gco2_per_kwh", "made up"),),
         runs=tuple(run.run for run in week.runs),
         run_kwh=run_kwh,
         run_tokens=np.array([sum(w.tokens for w in run.windows) for run in week.runs]),
-        run_hours_of_gpus=reserved,
+        run_gpu_hours=reserved,
     )
 
 

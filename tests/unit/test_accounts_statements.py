@@ -10,7 +10,7 @@ import pytest
 from planner.accounts.document import accounts_document
 from planner.accounts.eu_kpis import eu_indicators
 from planner.accounts.training import METER_BOUNDARY, training_energy
-from planner.accounts.windows import hours_of_gpus, run_energy_kwh
+from planner.accounts.windows import gpu_hours, run_energy_kwh
 from planner.export.accounts_view import closing_lines
 from planner.ledger.account import RunAccount
 from tests.accounting import accounted_outcome, sample_accounts, with_contracts
@@ -29,17 +29,17 @@ def test_energy_of_windows_lies_in_the_slots_that_they_touch():
     found = run_energy_kwh(header(), [run("r1", windows)])
     assert found[0, :5].tolist() == pytest.approx([10.0, 10.0, 5.0, 7.5, 0.0])
     assert found.sum() == pytest.approx(32.5)
-    assert hours_of_gpus(windows) == pytest.approx(8 * 3.25)
+    assert gpu_hours(windows) == pytest.approx(8 * 3.25)
 
 
 def test_a_gang_that_waits_with_its_gpus_reserves_them():
     waits = replace(on(0, 6), state="hold", tokens=0.0)
-    assert hours_of_gpus((waits, off(6, 24))) == pytest.approx(48.0)
+    assert gpu_hours((waits, off(6, 24))) == pytest.approx(48.0)
 
 
 def test_the_sum_of_runs_and_what_is_left_is_the_site(accounts):
     site, parts = accounts.site_figures, (*accounts.run_figures, accounts.unallotted)
-    for name in ("it_kwh", "load_kwh", "location_kg", "market_kg", "onsite_kg", "cfe_kwh", "water_l", "hours_of_gpus"):
+    for name in ("it_kwh", "load_kwh", "location_kg", "market_kg", "onsite_kg", "cfe_kwh", "water_l", "gpu_hours"):
         assert sum(getattr(part, name) for part in parts) == pytest.approx(getattr(site, name), rel=1e-9), name
     for case in ("low_kg", "mid_kg", "high_kg"):
         parted = sum(getattr(part.embodied, case) for part in parts)
@@ -142,7 +142,7 @@ def test_the_terminal_names_the_main_figures(accounts, tmp_path):
     "change",
     [
         {"stored_kwh": 1.0},
-        {"hours_of_gpus": 1.0},
+        {"gpu_hours": 1.0},
         {"site": "other"},
         {"sources": (("average_gco2_per_kwh", "elsewhere"),)},
         {"runs": ("a", "b", "c", "d", "e", "f")},
@@ -155,7 +155,7 @@ def test_the_digest_tells_apart_whatever_is_said(accounts, change):
 
 def test_the_digest_sees_every_series(accounts):
     account = accounts.account
-    for name in ("run_kwh", "run_tokens", "run_hours_of_gpus", "water_l"):
+    for name in ("run_kwh", "run_tokens", "run_gpu_hours", "water_l"):
         assert replace(accounts, **{name: getattr(accounts, name) * (1.0 + 1e-12)}).sha256 != accounts.sha256, name
     for name in ("it_kwh", "facility_kwh", "supplied_kwh", "used_kwh", "location_kg", "market_kg", "cfe_kwh"):
         changed = replace(account, **{name: getattr(account, name) * (1.0 + 1e-12)})

@@ -639,7 +639,7 @@ def test_a_tank_and_a_buyer_of_heat_are_read():
     assert (loop.store.volume_m3, loop.store.initial_share, loop.store.final_share) == (40.0, 0.8, 0.5)
     assert [(p.setting, p.grade) for p in site.blocks[0].plant.provenance] == [("store_volume_m3", "datasheet")]
     assert site.blocks[0].heat == HeatBuyer(0.03, 20.0)
-    by_hour = f"share_by_hour = [{', '.join(['0.0'] * 8 + ['1.0'] * 16)}]\nmonths = [1, 5]\nsupply_c = 80"
+    by_hour = f"hour_share = [{', '.join(['0.0'] * 8 + ['1.0'] * 16)}]\nmonths = [1, 5]\nsupply_c = 80"
     heat = (HEAT[0], HEAT[1].replace("demand_kw = 20", f"demand_kw = 20\n{by_hour}"))
     buyer = site_of(with_cooling("heat_pump_capacity_share = 0.2"), heat).blocks[0].heat
     assert buyer == HeatBuyer(0.03, 20.0, (0.0,) * 8 + (1.0,) * 16, (1, 5))

@@ -49,7 +49,7 @@ def test_contracted_demand():
 
 def test_a_contract():
     site = site_of(
-        contract=CONTRACT + 'kind = "interruptible"\nprofile = "custom"\nshares = [1, 0.5]\n'
+        contract=CONTRACT + 'kind = "interruptible"\nprofile = "custom"\nhour_share = [1, 0.5]\n'
         "start = 2024-05-13T00:00:00\nend = 2024-05-14T00:00:00\nmin_take_share = 0.85\noffered = true\n"
         'all_or_none = true\nnotice_min = 60\ntechnology = "wind"\nfactor_gco2_per_kwh = 11\nbasis = "direct"\n'
         "interruption = [{ start = 2024-05-13T01:00:00, end = 2024-05-13T02:00:00, called_at = 2024-05-12T12:00:00 }]\n"
@@ -125,17 +125,21 @@ FAULTS = {
     "twelve past peaks": (contracted(f"ratchet_share = 1\npast_peaks_kw = {[1] * 12}"), "past_peaks_kw", "11"),
     "an interval of another length": ({"tariff": "demand_interval_min = 20"}, "demand_interval_min", "15"),
     "a week of a day": (
-        {"contract": CONTRACT + f'profile = "week"\nshares = {[1] * 24}'},
-        "shares",
+        {"contract": CONTRACT + f'profile = "week"\nhour_share = {[1] * 24}'},
+        "hour_share",
         "168 hours, but there are 24",
     ),
-    "custom without a start": ({"contract": CONTRACT + 'profile = "custom"\nshares = [1]'}, "profile", "from a start"),
+    "custom without a start": (
+        {"contract": CONTRACT + 'profile = "custom"\nhour_share = [1]'},
+        "profile",
+        "from a start",
+    ),
     "custom without shares": (
         {"contract": CONTRACT + 'profile = "custom"\nstart = 2024-05-13T00:00:00'},
         "profile",
         "needs shares",
     ),
-    "base with shares": ({"contract": CONTRACT + "shares = [1]"}, "shares", "has its shares already"),
+    "base with shares": ({"contract": CONTRACT + "hour_share = [1]"}, "hour_share", "has its shares already"),
     "all or none in force": ({"contract": CONTRACT + "all_or_none = true"}, "all_or_none", "decides nothing"),
     "firm with a notice": ({"contract": CONTRACT + "notice_min = 15"}, "notice_min", "interruptible"),
     "a notice off the quarter": (
