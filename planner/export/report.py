@@ -10,6 +10,7 @@ from planner.export.charts.grid import grid_figure
 from planner.export.charts.power import power_figure
 from planner.export.charts.runs import runs_figure, shade_scale
 from planner.export.page import embedded, page
+from planner.plan_limits import cooling_limit
 
 if TYPE_CHECKING:
     from planner.outcome import Outcome
@@ -26,7 +27,8 @@ def report_html(outcome: Outcome) -> bytes:
     capacity_kw = {block.name: week.capacity_kw(block) for block in week.blocks}
     scale = power_scale(max(float(kw.max()) for kw in capacity_kw.values()))
     plans = {plan.block: plan for plan in outcome.calendar.blocks}
-    carries_kw = {result.block: result.w_max_kw for result in outcome.evaluation.blocks}
+    planned = [block for block in week.blocks if block.name in plans]
+    allowed = {block.name: cooling_limit(week, block, plans[block.name]) for block in planned}
     return page(
         "report.html.j2",
         view=view,
@@ -38,11 +40,11 @@ def report_html(outcome: Outcome) -> bytes:
         blocks=[
             (
                 block.name,
+                view.cooling_limit_told(block, allowed[block.name]),
                 embedded(
-                    power_figure(block, plans[block.name], time, capacity_kw[block.name], carries_kw[block.name], scale)
+                    power_figure(block, plans[block.name], time, capacity_kw[block.name], allowed[block.name], scale)
                 ),
             )
-            for block in week.blocks
-            if block.name in plans
+            for block in planned
         ],
     )
