@@ -287,11 +287,12 @@ def temperature_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tupl
 
 
 def figure_rows(block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
-    """Return the figures of the loops: name, now, at the tightest hour, range, how it is known."""
+    """Return the figures of the loops: name, now, at the highest load, at the tightest hour, range, how it is known."""
     return tuple(
         (
             FIGURES[row.name],
             told_quantity(row.now),
+            told_quantity(row.peak),
             told_quantity(row.tightest),
             _range(row.lowest, row.highest),
             row.now.tag,
@@ -301,10 +302,11 @@ def figure_rows(block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
 
 
 def reserve_rows(block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
-    """Return now and at the tightest hour whether one unit may fail, the worst kind of unit, and the power left."""
+    """Return at the page's three moments whether one unit may fail, the worst kind of unit, and the power left."""
     rows = []
     hours = block.report.hours
-    for name, slot in (("Now", block.report.now), ("Tightest hour", block.report.tightest)):
+    report = block.report
+    for name, slot in (("Now", report.now), ("Highest load", report.peak), ("Tightest hour", report.tightest)):
         spare_kw = float(hours.w_max_n1_kw[slot] - hours.it_kw[slot])
         held = "yes" if spare_kw >= -1e-6 * block.plant.rated_it_kw else "no"
         if not hours.powered[slot]:
