@@ -16,6 +16,7 @@ from power.carbon import carbon_kg
 from thermal.alarms import worst_first
 from thermal.calibrate.telemetry import TIME_UNIT
 from thermal.measured import measured, measured_alarms
+from thermal.plan_alarm import plan_limit_alarm
 from thermal.report import cooling_report
 from thermal.reuse import NO_FLOWS
 
@@ -149,25 +150,29 @@ def _block(block: SiteBlock, grid: TimeGrid, signals: Signals, plan: BlockPlan |
         it_kw = np.array(plan.it_kw)
         flows = planned_flows(plan)
         emitted_kg = carbon_kg(signals.ci_gco2_per_kwh, np.array(plan.import_kw), grid.slot_h)
+    report = cooling_report(
+        plant,
+        it_kw,
+        signals.dry_bulb_c,
+        signals.wet_bulb_c,
+        powered=stands_powered(plant, room_kw, signals),
+        slot_h=grid.slot_h,
+        now=now,
+        carbon_kg=emitted_kg,
+        ci_gco2_per_kwh=signals.ci_gco2_per_kwh,
+        reserve=block.reserve,
+        capacity_kw=room_kw,
+        flows=flows,
+    )
+    if plan is not None:
+        held = plan_limit_alarm(plant, it_kw, report.limit, grid.slot_h)
+        report = replace(report, alarms=worst_first((*report.alarms, held)))
     return BlockOutlook(
         name=block.power.name,
         plant=plant,
         load=RATED if plan is None else CALENDAR,
         reserve=block.reserve,
-        report=cooling_report(
-            plant,
-            it_kw,
-            signals.dry_bulb_c,
-            signals.wet_bulb_c,
-            powered=stands_powered(plant, room_kw, signals),
-            slot_h=grid.slot_h,
-            now=now,
-            carbon_kg=emitted_kg,
-            ci_gco2_per_kwh=signals.ci_gco2_per_kwh,
-            reserve=block.reserve,
-            capacity_kw=room_kw,
-            flows=flows,
-        ),
+        report=report,
     )
 
 

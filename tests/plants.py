@@ -43,12 +43,16 @@ def plants(draw: st.DrawFn, **fixed: object) -> CoolingPlant:
         raise
 
 
-def random_plants(seed: int, count: int) -> list[CoolingPlant]:
-    """Return plants of all kinds in turn, drawn within the spans; what contradicts itself is drawn again."""
+def random_plants(seed: int, count: int, **fixed: object) -> list[CoolingPlant]:
+    """Return plants of all kinds in turn, drawn within the spans; what contradicts itself is drawn again.
+
+    What is fixed is the same in all of them that have such a setting.
+    """
     dice, found = random.Random(seed), []
     while len(found) < count:
         kind = KINDS[len(found) % len(KINDS)]  # kept until it is drawn well, or rooms would stand in for liquid plants
         values = {s.name: _thrown(dice, s) for s in catalogue(kind) if dice.random() < 0.3}
+        values |= {s.name: fixed[s.name] for s in catalogue(kind) if s.name in fixed}
         try:
             found.append(FACTORIES[kind](RATED_KW, **values))
         except ValueError:

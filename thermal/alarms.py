@@ -112,7 +112,8 @@ def unit_name(plant: CoolingPlant, kind: str) -> str:
     return _UNITS[kind]
 
 
-def _kw(kw: float) -> str:
+def told_kw(kw: float) -> str:
+    """Return a power for people."""
     return f"{kw:,.0f} kW" if kw >= 100.0 else f"{kw:.3g} kW"
 
 
@@ -125,7 +126,7 @@ def _capacity(plant: CoolingPlant, hours: CoolingHours, slot_h: float) -> Alarm:
     slot, spell_h = _where(over, slot_h)
     if slot is None:
         spare_kw = float(np.where(hours.powered, hours.w_max_kw - hours.it_kw, np.inf).min(initial=np.inf))
-        told = f"The IT power stays within what the cooling carries; {_kw(spare_kw)} are left at the tightest hour."
+        told = f"The IT power stays within what the cooling carries; {told_kw(spare_kw)} are left at the tightest hour."
         if not hours.powered.any():
             told = "The plant is not powered."
         return Alarm("Capacity", Level.GREEN, told, "", PLANNING)
@@ -133,9 +134,9 @@ def _capacity(plant: CoolingPlant, hours: CoolingHours, slot_h: float) -> Alarm:
     return Alarm(
         "Capacity",
         Level.RED,
-        f"The IT power of {_kw(hours.it_kw[worst])} is above the {_kw(hours.w_max_kw[worst])} that the cooling "
+        f"The IT power of {told_kw(hours.it_kw[worst])} is above the {told_kw(hours.w_max_kw[worst])} that the cooling "
         f"carries; the {hours.cause[worst]} passes its limit.",
-        f"Plan these hours at or below what the cooling carries, {_kw(hours.w_max_kw[over].min())} at the least.",
+        f"Plan these hours at or below what the cooling carries, {told_kw(hours.w_max_kw[over].min())} at the least.",
         PLANNING,
         slot,
         spell_h,
@@ -146,15 +147,15 @@ def _derating(plant: CoolingPlant, hours: CoolingHours, slot_h: float) -> Alarm:
     slot, spell_h = _where(hours.cause != "", slot_h)
     if slot is None:
         return Alarm(
-            "Derating", Level.GREEN, f"The cooling carries its rated {_kw(plant.rated_it_kw)}.", "", FACILITIES
+            "Derating", Level.GREEN, f"The cooling carries its rated {told_kw(plant.rated_it_kw)}.", "", FACILITIES
         )
     least = int(np.argmin(np.where(hours.cause != "", hours.w_max_kw, np.inf)))
     cleaned = "filters and condensers" if plant.loop is None else "coils, and test pads,"
     return Alarm(
         "Derating",
         Level.AMBER,
-        f"The cooling carries {_kw(hours.w_max_kw[least])} of its rated {_kw(plant.rated_it_kw)}; the limit of the "
-        f"{hours.cause[least]} is reached first.",
+        f"The cooling carries {told_kw(hours.w_max_kw[least])} of its rated {told_kw(plant.rated_it_kw)}; the limit of "
+        f"the {hours.cause[least]} is reached first.",
         f"Clean {cleaned} before then, and keep every unit in service.",
         FACILITIES,
         slot,
@@ -174,10 +175,10 @@ def _reserve(plant: CoolingPlant, hours: CoolingHours, slot_h: float) -> Alarm:
     return Alarm(
         "Reserve (N+1)",
         Level.AMBER,
-        f"With one {unit} out the cooling carries {_kw(hours.w_max_n1_kw[worst])}, below the IT power of "
-        f"{_kw(hours.it_kw[worst])}.",
+        f"With one {unit} out the cooling carries {told_kw(hours.w_max_n1_kw[worst])}, below the IT power of "
+        f"{told_kw(hours.it_kw[worst])}.",
         f"Keep maintenance of a {unit} out of these hours; if one fails, bring the IT power below "
-        f"{_kw(hours.w_max_n1_kw[short].min())}.",
+        f"{told_kw(hours.w_max_n1_kw[short].min())}.",
         FACILITIES,
         slot,
         spell_h,

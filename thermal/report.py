@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Span:
-    """One figure of the loops at two moments, with its range over the horizon.
+    """One figure of the loops at three moments, with its range over the horizon.
 
     Args:
         name: Such as "rack_supply".
         now: At the present hour, or the first one where the report is made outside its horizon.
+        peak: At the hour of the highest IT power.
         tightest: At the hour with the least reserve.
         lowest: Least of the horizon.
         highest: Most of the horizon.
@@ -40,6 +41,7 @@ class Span:
 
     name: str
     now: Quantity
+    peak: Quantity
     tightest: Quantity
     lowest: Quantity
     highest: Quantity
@@ -52,6 +54,7 @@ class CoolingReport:
     Args:
         hours: Every slot.
         now: Slot of the present hour, or of the first one.
+        peak: Slot of the highest IT power: the peak of the forecast load; of several the hottest.
         tightest: Slot in which the IT power comes nearest to what the plant carries with one unit out; of several the
             hottest.
         totals: Figures of the horizon by name, the name ending in the unit.
@@ -68,6 +71,7 @@ class CoolingReport:
 
     hours: CoolingHours
     now: int
+    peak: int
     tightest: int
     totals: dict[str, Quantity]
     spans: tuple[Span, ...]
@@ -116,6 +120,7 @@ def cooling_report(
     hours = cooling_hours(plant, it_kw, dry_bulb_c, wet_bulb_c, powered, flows)
     spare_kw = np.where(hours.powered, hours.w_max_n1_kw - hours.it_kw, np.inf)
     tightest = int(np.lexsort((-dry_bulb_c, spare_kw))[0])
+    peak = int(np.lexsort((-dry_bulb_c, -hours.it_kw))[0])
     limit = plan_limit(plant, reserve, hours, capacity_kw, dry_bulb_c, wet_bulb_c)
     found_reaches = reaches(plant, hours, dry_bulb_c, wet_bulb_c)
     found_margins = margins(plant, hours)
@@ -129,9 +134,10 @@ def cooling_report(
     return CoolingReport(
         hours=hours,
         now=now,
+        peak=peak,
         tightest=tightest,
         totals=_totals(plant, hours, limit, slot_h, it_kwh, cooling_kwh, water_l, reused_kwh),
-        spans=_spans(plant, hours, limit, now, tightest),
+        spans=_spans(plant, hours, limit, (now, peak, tightest)),
         derates=derates(hours.cause, hours.w_max_kw, dry_bulb_c, wet_bulb_c),
         limit=limit,
         limit_spells=derates(limit.cause, limit.it_kw, dry_bulb_c, wet_bulb_c),
@@ -204,12 +210,14 @@ def _tank_totals(hours: CoolingHours, kwh: Callable[[npt.NDArray[np.float64]], Q
     }
 
 
-def _spans(plant: CoolingPlant, hours: CoolingHours, limit: PlanLimit, now: int, tightest: int) -> tuple[Span, ...]:
+def _spans(
+    plant: CoolingPlant, hours: CoolingHours, limit: PlanLimit, moments: tuple[int, int, int]
+) -> tuple[Span, ...]:
     def span(name: str, values: npt.NDArray[np.float64], unit: str) -> Span:
         known = values[np.isfinite(values)]
         low, high = (float(known.min()), float(known.max())) if known.size else (None, None)
-        at_now, at_tightest = (float(values[i]) if np.isfinite(values[i]) else None for i in (now, tightest))
-        return Span(name, *(Quantity(value, unit) for value in (at_now, at_tightest, low, high)))
+        at = (float(values[i]) if np.isfinite(values[i]) else None for i in moments)
+        return Span(name, *(Quantity(value, unit) for value in (*at, low, high)))
 
     loads = (
         span("it_kw", hours.it_kw, "kW"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.export import accounts_view, power_view, view
+from planner.export import accounts_view, agreements_view, power_view, view
 from planner.export.charts.frame import TimeAxis, power_scale
 from planner.export.charts.grid import grid_figure
 from planner.export.charts.power import power_figure
 from planner.export.charts.runs import runs_figure, shade_scale
 from planner.export.page import embedded, page
+from planner.plan_limits import cooling_limit
 
 if TYPE_CHECKING:
     from planner.outcome import Outcome
@@ -26,11 +27,13 @@ def report_html(outcome: Outcome) -> bytes:
     limits_kw = {block.name: (week.capacity_kw(block), week.import_limit_kw(block)) for block in week.blocks}
     scale = power_scale(max(float(kw.max()) for kw, _ in limits_kw.values()))
     plans = {plan.block: plan for plan in outcome.calendar.blocks}
-    carries_kw = {result.block: result.w_max_kw for result in outcome.evaluation.blocks}
+    planned = [block for block in week.blocks if block.name in plans]
+    allowed = {block.name: cooling_limit(week, block, plans[block.name]) for block in planned}
     return page(
         "report.html.j2",
         view=view,
         power=power_view,
+        agreements=agreements_view,
         outcome=outcome,
         labels=outcome.labels,
         accounts=accounts_view.section(outcome),
@@ -40,11 +43,11 @@ def report_html(outcome: Outcome) -> bytes:
         blocks=[
             (
                 block.name,
+                view.cooling_limit_told(block, allowed[block.name]),
                 embedded(
-                    power_figure(block, plans[block.name], time, limits_kw[block.name], carries_kw[block.name], scale)
+                    power_figure(block, plans[block.name], time, limits_kw[block.name], allowed[block.name], scale)
                 ),
             )
-            for block in week.blocks
-            if block.name in plans
+            for block in planned
         ],
     )

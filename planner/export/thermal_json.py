@@ -99,11 +99,13 @@ def _block(outlook: ThermalOutlook, block: BlockOutlook) -> dict[str, Any]:
         "plant": block.plant.kind,
         "load": block.load,
         "now": iso(starts[report.now]),
+        "peak": iso(starts[report.peak]),
         "tightest": iso(starts[report.tightest]),
         "totals": {name: _quantity(quantity) for name, quantity in report.totals.items()},
         "figures": {
             span.name: {
                 "now": _rounded(span.now.value),
+                "peak": _rounded(span.peak.value),
                 "tightest": _rounded(span.tightest.value),
                 "lowest": _rounded(span.lowest.value),
                 "highest": _rounded(span.highest.value),

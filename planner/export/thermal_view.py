@@ -12,7 +12,6 @@ from planner.export.view import Card
 from planner.timegrid import week_name
 from thermal.alarms import Level, unit_name
 from thermal.catalogue import describe
-from thermal.derating import AIR, LIQUID
 from thermal.quantity import ASSUMED, MEASURED
 from thermal.transient import Event
 
@@ -147,7 +146,8 @@ def _held_back(outlook: ThermalOutlook) -> tuple[str, ...]:
     block = min(limited, key=lambda b: float(b.report.limit.it_kw.min()) / b.plant.rated_it_kw)
     limit = block.report.limit
     least = int(np.argmin(limit.it_kw))
-    told = f"a plan may take {wording.power(float(limit.it_kw[least]))} at the least: {_cause(str(limit.cause[least]))}"
+    cause = wording.limit_cause(str(limit.cause[least]))
+    told = f"a plan may take {wording.power(float(limit.it_kw[least]))} at the least: {cause}"
     return (told,)
 
 
@@ -263,16 +263,12 @@ def _spell_rows(outlook: ThermalOutlook, spells: Iterable[Derate]) -> tuple[tupl
             moment(outlook, spell.first),
             wording.hours((spell.after - spell.first) * grid.slot_h),
             wording.power(spell.least_kw),
-            _cause(spell.cause),
+            wording.limit_cause(spell.cause),
             f"{spell.hottest_dry_bulb_c:.1f} \u00b0C",
             f"{spell.hottest_wet_bulb_c:.1f} \u00b0C",
         )
         for spell in spells
     )
-
-
-def _cause(cause: str) -> str:
-    return f"{cause} at its limit" if cause in {LIQUID, AIR} else cause
 
 
 def temperature_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
@@ -291,11 +287,12 @@ def temperature_rows(outlook: ThermalOutlook, block: BlockOutlook) -> tuple[tupl
 
 
 def figure_rows(block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
-    """Return the figures of the loops: name, now, at the tightest hour, range, how it is known."""
+    """Return the figures of the loops: name, now, at the highest load, at the tightest hour, range, how it is known."""
     return tuple(
         (
             FIGURES[row.name],
             told_quantity(row.now),
+            told_quantity(row.peak),
             told_quantity(row.tightest),
             _range(row.lowest, row.highest),
             row.now.tag,
@@ -305,10 +302,11 @@ def figure_rows(block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
 
 
 def reserve_rows(block: BlockOutlook) -> tuple[tuple[str, ...], ...]:
-    """Return now and at the tightest hour whether one unit may fail, the worst kind of unit, and the power left."""
+    """Return at the page's three moments whether one unit may fail, the worst kind of unit, and the power left."""
     rows = []
     hours = block.report.hours
-    for name, slot in (("Now", block.report.now), ("Tightest hour", block.report.tightest)):
+    report = block.report
+    for name, slot in (("Now", report.now), ("Highest load", report.peak), ("Tightest hour", report.tightest)):
         spare_kw = float(hours.w_max_n1_kw[slot] - hours.it_kw[slot])
         held = "yes" if spare_kw >= -1e-6 * block.plant.rated_it_kw else "no"
         if not hours.powered[slot]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from planner.evaluate import Evaluation
 from planner.export import own_supply, power_view, wording
 from planner.gang_facts import chance, failure_note
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
     from planner.evaluate import RunResult, StageResult
     from planner.outcome import Counterfactual, Outcome
-    from planner.week import Provenance
+    from planner.week import Block, Provenance
+    from thermal.limit import PlanLimit
 
 TOLD = {
     "asap": "as soon as possible, by priority, at full power",
@@ -337,6 +340,18 @@ def unkept(outcome: Outcome) -> tuple[str, ...]:
 def violations(outcome: Outcome) -> tuple[tuple[str, str], ...]:
     """Return (kind, sentence) of every promise that the judge finds broken."""
     return tuple((found.kind, found.sentence) for found in outcome.evaluation.violations)
+
+
+def cooling_limit_told(block: Block, allowed: PlanLimit) -> str:
+    """Return in a sentence what the cooling lets the plan take at the least, and what keeps it from more."""
+    least = int(np.argmin(allowed.it_kw))
+    least_kw, cause = float(allowed.it_kw[least]), str(allowed.cause[least])
+    if not cause:
+        return f"Its cooling lets the plan take {wording.power(block.plant.rated_it_kw)} of IT power in every hour."
+    return (
+        f"Its cooling lets the plan take {wording.power(least_kw)} of IT power at the least: "
+        f"{wording.limit_cause(cause)}."
+    )
 
 
 def provenance_rows(entries: Sequence[Provenance]) -> tuple[tuple[str, ...], ...]:

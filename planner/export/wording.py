@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from thermal.derating import AIR, LIQUID
+
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
@@ -118,3 +120,8 @@ def local(t: datetime, tz: ZoneInfo) -> str:
     text = f"{there:%a} {there.day} {there:%b %H:%M}"
     neighbours = {(t + timedelta(hours=h)).astimezone(tz).utcoffset() for h in (-3, 0, 3)}
     return f"{text} {there:%z}" if len(neighbours) > 1 else text
+
+
+def limit_cause(cause: str) -> str:
+    """Return what keeps IT power down (`thermal.limit.PlanLimit`) as people read it."""
+    return f"{cause} at its limit" if cause in {LIQUID, AIR} else cause

@@ -9,12 +9,16 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from planner.export import wording
 from planner.export.charts.frame import TimeAxis
-from planner.export.charts.power import LIMIT
+from planner.export.charts.power import COOLING_LIMIT, LIMIT
 from planner.export.report import report_html
 from planner.ledger import RunAccount
+from planner.optimize.limits import block_limits
 from planner.week import Signals
 from tests.outcomes import FORMULA, HOSTILE, LONG, full_week, sample_outcome
+from thermal.plant import dry_cooler
+from thermal.reserve import Reserve
 
 LARGEST_BYTES = 6_000_000
 
@@ -132,6 +136,33 @@ def test_power_stacks_add_up_and_lie_beside_their_limit(outcome, page):
     assert (traces["IT"] + traces["Cooling"] <= limit).all()
     assert (traces["Grid import"] <= limit).all()
     assert len(used) == outcome.week.grid.n_slots + 1
+
+
+@pytest.mark.parametrize(
+    ("reserve", "causes"),
+    [
+        (Reserve(), {""}),
+        (Reserve(one_out=True), {"one dry cooler out"}),
+        (Reserve(one_out=True, restart_s=900.0), {"ride-through"}),
+    ],
+)
+def test_the_cooling_limit_is_the_one_that_the_plan_obeys_with_its_cause(reserve, causes):
+    """A plant of three coolers in a week of up to 33 C: what binds is the reserve that the site asks for."""
+    week = full_week(dry_bulb_c=22.0 + 11.0 * np.sin(2 * np.pi * (np.arange(168) - 9) / 24))
+    plant = dry_cooler(600.0, cooler_count=3)
+    week = replace(week, blocks=tuple(replace(block, plant=plant, reserve=reserve) for block in week.blocks))
+    page = Page(report_html(sample_outcome(week)))
+    traces = {t.get("name"): t for t in page.figures["chart-block-1-data"]["data"]}
+    shown = traces[COOLING_LIMIT]
+    limits = block_limits(week, week.blocks[0])
+    assert shown["y"][:-1] == pytest.approx(limits.envelope.w_max_kw, abs=0.01)
+    assert {told.strip(" ()") for told in shown["customdata"]} - {""} == causes - {""}
+    told = f"lets the plan take {wording.power(min(shown['y']))} of IT power"
+    assert told in page.words
+    if reserve.one_out:
+        assert shown["y"] != pytest.approx([600.0] * 169)
+    else:
+        assert f"{told} in every hour." in page.words
 
 
 def test_the_bars_are_the_run_windows(outcome, page):

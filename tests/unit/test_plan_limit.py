@@ -9,7 +9,9 @@ import pytest
 
 from planner.optimize.limits import POWER_MARGIN, block_limits
 from tests.weeks import make_block, make_pool, tiny_week
-from thermal.limit import POWER, RIDE_THROUGH, UNPOWERED, within_power_kw
+from thermal.alarms import Level
+from thermal.limit import POWER, RIDE_THROUGH, UNPOWERED, PlanLimit, within_power_kw
+from thermal.plan_alarm import plan_limit_alarm
 from thermal.plant import cooling, dry_cooler, tower_chiller, w_max_kw, w_max_n1_kw
 from thermal.report import cooling_report
 from thermal.reserve import Reserve, ride_through_kw
@@ -112,3 +114,46 @@ def test_hours_and_spells_are_counted_against_the_limit():
     assert RIDE_THROUGH in {spell.cause for spell in found.limit_spells}
     span = next(row for row in found.spans if row.name == "limit_kw")
     assert (span.lowest.value, span.highest.value) == (found.limit.it_kw.min(), found.limit.it_kw.max())
+
+
+RATED_KW = PLANT.rated_it_kw
+
+
+def checked(it_kw, limit_kw, causes):
+    limit = PlanLimit(np.array(limit_kw), np.array(causes, dtype="U32"))
+    return plan_limit_alarm(PLANT, np.array(it_kw), limit, 0.5)
+
+
+def test_a_calendar_within_its_limit_is_green_and_says_what_is_left():
+    found = checked([900.0, 700.0], [RATED_KW, 750.0], ["", RIDE_THROUGH])
+    assert (found.level, found.action, found.slot) == (Level.GREEN, "", None)
+    assert found.told == "The calendar in force stays within what a plan may take; 50 kW are left at the least."
+
+
+def test_a_calendar_that_gives_up_its_reserve_is_told_with_hours_causes_action_and_owner():
+    found = checked(
+        [900.0, 800.0, 800.0, 800.0], [RATED_KW, 750.0, 600.0, 800.0], ["", RIDE_THROUGH, "one CDU out", ""]
+    )
+    assert (found.level, found.owner, found.slot, found.hours_h) == (Level.AMBER, "planning", 1, 1.0)
+    assert "takes 800 kW of IT power where a plan may take 600 kW" in found.told
+    assert "What binds: one CDU out in 0.5 h, ride-through in 0.5 h." in found.told
+    assert found.action.startswith("Plan the week again; until then hold these hours' IT power down by up to 200 kW")
+
+
+@pytest.mark.parametrize(
+    ("limit_kw", "cause", "told"),
+    [
+        (700.0, "liquid supply", "liquid supply in 0.5 h"),
+        (700.0, POWER, "power of the block in 0.5 h"),
+        (0.0, UNPOWERED, "not powered in 0.5 h"),
+        (RATED_KW, "", "rated IT power in 0.5 h"),
+    ],
+)
+def test_a_calendar_beyond_what_needs_no_failure_is_red(limit_kw, cause, told):
+    found = checked([RATED_KW + 1.0, 500.0], [limit_kw, 400.0], [cause, "one CDU out"])
+    assert found.level is Level.RED
+    assert told in found.told
+
+
+def test_rounding_is_no_excess():
+    assert checked([750.0 + 1e-8], [750.0], [RIDE_THROUGH]).level is Level.GREEN

@@ -17,6 +17,7 @@ from planner.export.points import points
 from planner.export.thermal_json import SERIES, thermal_document, thermal_json
 from planner.export.thermal_report import thermal_html
 from planner.export.thermal_view import closing_lines, told_quantity
+from planner.timegrid import iso
 from tests.outcomes import HOSTILE, sample_outcome
 from tests.outlooks import GRID, outlook
 from tests.unit.test_export_report import Page
@@ -177,6 +178,11 @@ def test_the_load_is_that_of_the_calendar_where_it_covers_the_week(hot):
     assert found.blocks[0].load == "calendar"
     assert (found.blocks[0].report.hours.it_kw == 5_000.0).all()
     assert f"Load: the IT power of the calendar in force, {calendar.calendar_id}." in found.labels
+    held = next(a for a in found.blocks[0].report.alarms if a.name == "Plan limit")
+    over = found.blocks[0].report.limit.it_kw < 5_000.0
+    assert held.hours_h == over.sum()
+    assert (held.level == "green") == (not over.any())
+    assert not any(a.name == "Plan limit" for a in hot.blocks[0].report.alarms)  # without a calendar none is checked
     cue = next(k for k in found.blocks[0].report.kpis if k.name == "CUE")
     assert cue.value == pytest.approx(hot.signals.ci_gco2_per_kwh.mean() / 1000.0 / 5.0)
     other = outlook(calendar=replace(calendar, slot_minutes=30))
@@ -184,6 +190,30 @@ def test_the_load_is_that_of_the_calendar_where_it_covers_the_week(hot):
     assert any("covers other slots" in label for label in other.labels)
     unnamed = outlook(calendar=replace(calendar, blocks=(replace(block, block="hall-z"),)))
     assert any("hall-a at full rated IT power" in label for label in unnamed.labels)
+
+
+def test_a_calendar_beyond_the_plans_limit_is_an_alarm_on_the_page():
+    plan = sample_outcome().calendar
+    n = GRID.n_slots
+    block = replace(plan.blocks[0], block="hall-a", it_kw=tuple(np.full(n, 18_400.0)), import_kw=tuple(np.full(n, 1.0)))
+    calendar = replace(plan, valid_from=GRID.start, slot_minutes=60, n_slots=n, blocks=(block,))
+    found = outlook(calendar=calendar, reserve=Reserve(one_out=True))
+    (held,) = (a for a in thermal_document(found)["blocks"][0]["alarms"] if a["name"] == "Plan limit")
+    limit_kw = found.blocks[0].report.limit.it_kw
+    assert held["hours"] == (limit_kw < 18_400.0).sum() > 0
+    assert held["owner"] == "planning"
+    assert f"where a plan may take {limit_kw.min():,.0f} kW" in held["told"]
+    assert held["told"] in Page(thermal_html(found)).words
+
+
+def test_the_highest_load_is_told_beside_now_and_the_tightest_hour(hot, page, document):
+    (block,) = document["blocks"]
+    report = hot.blocks[0].report
+    assert block["peak"] == iso(hot.grid.starts[report.peak])
+    share = block["figures"]["cdu_load_share"]
+    assert share["peak"] == pytest.approx(report.hours.cdu_load_share[report.peak], abs=1e-4)
+    assert "The load is highest at" in page.words
+    assert page.words.count("Highest load") >= 2  # of the figures and of the reserve
 
 
 def test_now_is_the_present_hour_and_outside_the_week_the_first():

@@ -166,6 +166,20 @@ def test_the_tightest_hour_has_the_least_reserve_and_of_like_ones_is_the_hottest
     assert report(HOT, it_kw=np.full(7, 1.0), dry_c=np.array([5.0, 9.0, 8.0, 9.0, 1.0, 2.0, 3.0])).tightest == 1
 
 
+def test_the_highest_load_may_be_another_hour_than_the_tightest():
+    """800 kW in mild air load the CDUs most; 600 kW at 36 C leave the least with one cooler out."""
+    dry_c = np.array([20.0, 15.0, 36.0, 18.0, 10.0, 10.0, 20.0])
+    found = report(HOT, it_kw=np.array([800.0, 800.0, 600.0, 100.0, 100.0, 100.0, 300.0]), dry_c=dry_c, now=3)
+    assert (found.now, found.peak, found.tightest) == (3, 0, 2)  # of two like loads the hotter hour
+    rows = {s.name: s for s in found.spans}
+    hours, share = found.hours, rows["cdu_load_share"]
+    moments = (share.now.value, share.peak.value, share.tightest.value)
+    assert moments == pytest.approx(tuple(hours.cdu_load_share[[3, 0, 2]]))
+    assert share.peak.value == share.highest.value > share.tightest.value
+    one_out = rows["cdu_load_one_out_share"]
+    assert one_out.peak.value == pytest.approx(share.peak.value * HOT.loop.cdu.count / (HOT.loop.cdu.count - 1))
+
+
 def test_margins_are_limits_less_the_highest():
     hours = cooling_hours(HOT, np.full(7, RATED_KW), DRY_C, WET_C, ALL_ON)
     found = {m.name: m for m in margins(HOT, hours)}

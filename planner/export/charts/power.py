@@ -32,11 +32,15 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.week import Block
+    from thermal.limit import PlanLimit
     from trainer_hooks.contract import BlockPlan
 
 
 LIMIT = "Limit (IT with cooling; grid import)"
 """Name of the block's limit: charging the battery from the sun counts towards neither."""
+
+COOLING_LIMIT = "Cooling allows (IT)"
+"""Name of what the cooling lets the plan take, the site's reserve in hand: the number that the plan obeys."""
 
 
 def power_figure(
@@ -44,7 +48,7 @@ def power_figure(
     plan: BlockPlan,
     time: TimeAxis,
     limits_kw: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
-    w_max_kw: npt.NDArray[np.float64],
+    allowed: PlanLimit,
     scale: tuple[float, str],
 ) -> Figure:
     """Return the figure of one block.
@@ -54,7 +58,7 @@ def power_figure(
         plan: Its slots in the calendar.
         time: The slots.
         limits_kw: Facility power and grid import allowed per slot, kW, shape (T,) each.
-        w_max_kw: Largest IT power that its cooling carries per slot, kW, shape (T,).
+        allowed: IT power that its cooling lets the plan take per slot, and what keeps it from more.
         scale: kW per shown unit of power and the unit's name.
     """
     factor, unit = scale
@@ -86,9 +90,13 @@ def power_figure(
         ),
     ]
     # A cooling limit far above the block's own limit would only squeeze the figure.
-    if (w_max_kw < capacity_kw).any():
-        bounded = np.minimum(w_max_kw, 1.25 * capacity_kw.max())
-        data.append(_limit(time, bounded / factor, "Cooling carries (IT)", VERMILLION, "y", template, "dot"))
+    if (allowed.it_kw < capacity_kw).any():
+        bounded = np.minimum(allowed.it_kw, 1.25 * capacity_kw.max())
+        cause = [f" ({cause})" if cause else "" for cause in allowed.cause]
+        data.append(
+            _limit(time, bounded / factor, COOLING_LIMIT, VERMILLION, "y", f"{template}%{{customdata}}", "dot")
+            | {"customdata": [*cause, cause[-1]]}
+        )
     axes = {
         "yaxis": value_axis(f"used, {unit}", goes, rangemode="tozero"),
         "yaxis2": value_axis(f"supplied, {unit}", comes, rangemode="tozero"),
