@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
+from planner.command import FILE
 from planner.json_output import json_errors, print_json
 from planner.terminal import clean_stdout, note
-
-FILE = click.Path(path_type=Path)
 
 
 @click.command("accounts", short_help="Carbon accounts and statements of a published week.")

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
+from planner.command import FILE
 from planner.terminal import note, stage
-
-FILE = click.Path(path_type=Path)
 
 
 @click.command("calibrate", short_help="Fit a block's cooling plant to its telemetry.")

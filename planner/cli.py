@@ -12,23 +12,21 @@ import threading
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from planner.accounts_command import accounts_command
 from planner.calibrate_command import calibrate_command
+from planner.command import BROKEN_PROMISES, FILE, instant
 from planner.errors import ConfigError, GridpaceError
 from planner.json_output import json_errors, print_json
 from planner.respond_command import respond_command
 from planner.terminal import clean_stdout, note, open_streams, stage
 
-BROKEN_PROMISES = 3
 INTERRUPTED = 130
 
-SITE = click.Path(path_type=Path)
-SITE_OPTION = click.option("--site", type=SITE, required=True, help="Site file that the calendar was made from.")
+SITE_OPTION = click.option("--site", type=FILE, required=True, help="Site file that the calendar was made from.")
 ACTUAL = click.option(
     "--actual", is_flag=True, help="Replay it on the series as they were too, and show that beside the plan."
 )
@@ -43,9 +41,9 @@ def cli() -> None:
 
 
 @cli.command("plan", short_help="Plan a week and publish its run calendar.")
-@click.argument("site", type=SITE)
+@click.argument("site", type=FILE)
 @click.option("--week", metavar="YYYY-Www", help="ISO week, such as 2024-W20; the site file's, or the coming one.")
-@click.option("--out", type=SITE, help="Folder to write into. [default: out/<site>/<ISO week>]")
+@click.option("--out", type=FILE, help="Folder to write into. [default: out/<site>/<ISO week>]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option(
     "--issued-at", metavar="TIME", help="Instant at which the plan counts as made, with offset. [default: now]"
@@ -71,7 +69,9 @@ def plan_command(
         with stage("reading the site and its series"):
             from planner.inputs import read_week
 
-            made_from, gathered = read_week(site, week=week, issued_at=_instant(issued_at), offline=offline)
+            made_from, gathered = read_week(
+                site, week=week, issued_at=instant("--issued-at", issued_at), offline=offline
+            )
         from planner.folders import folder_name
         from planner.gang_facts import failure_lines, hold_line, point_notes
         from planner.optimize import PlanOptions
@@ -108,9 +108,9 @@ def plan_command(
 
 
 @cli.command("report", short_help="Make the report of a published calendar again.")
-@click.argument("calendar", type=SITE)
+@click.argument("calendar", type=FILE)
 @SITE_OPTION
-@click.option("--telemetry", type=SITE, help="Telemetry file or folder: take it in, and show it beside the plan.")
+@click.option("--telemetry", type=FILE, help="Telemetry file or folder: take it in, and show it beside the plan.")
 @ACTUAL
 @OFFLINE
 def report_command(calendar: Path, site: Path, telemetry: Path | None, actual: bool, offline: bool) -> None:
@@ -150,8 +150,8 @@ def export_group() -> None:
 
 
 @export_group.command("ics")
-@click.argument("calendar", type=SITE)
-@click.option("--out", type=SITE, default=Path("calendar.ics"), show_default=True, help="File; - prints it.")
+@click.argument("calendar", type=FILE)
+@click.option("--out", type=FILE, default=Path("calendar.ics"), show_default=True, help="File; - prints it.")
 def ics_command(calendar: Path, out: Path) -> None:
     """Write the spells of all runs as an iCalendar file."""
     from planner.export.ics import calendar_ics
@@ -162,7 +162,7 @@ def ics_command(calendar: Path, out: Path) -> None:
 
 
 @export_group.command("csv")
-@click.argument("calendar", type=SITE)
+@click.argument("calendar", type=FILE)
 @click.option(
     "--table",
     type=click.Choice(("windows", "slots")),
@@ -170,7 +170,7 @@ def ics_command(calendar: Path, out: Path) -> None:
     show_default=True,
     help="One row per window of a run, or per block and slot.",
 )
-@click.option("--out", type=SITE, help="File; - prints it. [default: plan.csv, for slots blocks.csv]")
+@click.option("--out", type=FILE, help="File; - prints it. [default: plan.csv, for slots blocks.csv]")
 def csv_command(calendar: Path, table: str, out: Path | None) -> None:
     """Write the plan as a table."""
     from planner.export.csv_files import slots_csv, windows_csv
@@ -184,7 +184,7 @@ def csv_command(calendar: Path, table: str, out: Path | None) -> None:
 
 
 @export_group.command("dsx")
-@click.argument("calendar", type=SITE)
+@click.argument("calendar", type=FILE)
 @SITE_OPTION
 @click.option("--integration", default="gridpace", show_default=True, help="Its name at the building system.")
 @click.option(
@@ -194,7 +194,7 @@ def csv_command(calendar: Path, table: str, out: Path | None) -> None:
     multiple=True,
     help="Tag path of a block's setpoint request at the building system; once per block. [default: <site>/<block>]",
 )
-@click.option("--out", type=SITE, default=Path("dsx.json"), show_default=True, help="File; - prints it.")
+@click.option("--out", type=FILE, default=Path("dsx.json"), show_default=True, help="File; - prints it.")
 @OFFLINE
 def dsx_command(calendar: Path, site: Path, integration: str, tags: tuple[str, ...], out: Path, offline: bool) -> None:
     """Write setpoint requests and capacity limits per slot, named as in NVIDIA DSX Exchange.
@@ -212,9 +212,9 @@ def dsx_command(calendar: Path, site: Path, integration: str, tags: tuple[str, .
 
 
 @cli.command("thermal", short_help="Report what a week does to the cooling, for facility staff.")
-@click.argument("site", type=SITE)
+@click.argument("site", type=FILE)
 @click.option("--week", metavar="YYYY-Www", help="ISO week, such as 2024-W20; the site file's, or the coming one.")
-@click.option("--out", type=SITE, help="Folder of the week. [default: out/<site>/<ISO week>]")
+@click.option("--out", type=FILE, help="Folder of the week. [default: out/<site>/<ISO week>]")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object and nothing else.")
 @click.option(
     "--issued-at", metavar="TIME", help="Instant at which the report counts as made, with offset. [default: now]"
@@ -222,7 +222,7 @@ def dsx_command(calendar: Path, site: Path, integration: str, tags: tuple[str, .
 @click.option(
     "--telemetry", metavar="[BLOCK=]FILE", multiple=True, help="Readings of a block's meters and sensors; repeatable."
 )
-@click.option("--columns", type=SITE, help="TOML file that declares the tables' columns and units.")
+@click.option("--columns", type=FILE, help="TOML file that declares the tables' columns and units.")
 @OFFLINE
 def thermal_command(
     site: Path,
@@ -247,7 +247,7 @@ def thermal_command(
                 site,
                 week=week,
                 out=out,
-                issued_at=_instant(issued_at),
+                issued_at=instant("--issued-at", issued_at),
                 offline=offline,
                 telemetry=telemetry,
                 columns=columns,
@@ -276,7 +276,7 @@ cli.add_command(respond_command)
 
 
 @cli.command("check", short_help="Have the independent judge replay a calendar.")
-@click.argument("calendar", type=SITE)
+@click.argument("calendar", type=FILE)
 @SITE_OPTION
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @ACTUAL
@@ -307,7 +307,7 @@ def check_command(calendar: Path, site: Path, as_json: bool, actual: bool, offli
 
 
 @cli.command("init", short_help="Write a small site file to start from.")
-@click.argument("folder", type=SITE, default=Path())
+@click.argument("folder", type=FILE, default=Path())
 def init_command(folder: Path) -> None:
     """Write a small site file to start from, with its schema beside it."""
     from planner.config import starter_files
@@ -336,7 +336,7 @@ def doctor_command() -> None:
 
 
 @cli.command("demo", short_help="Plan a made-up week and follow it with simulated training.")
-@click.option("--out", type=SITE, default=Path("out/demo"), show_default=True, help="Folder to write into.")
+@click.option("--out", type=FILE, default=Path("out/demo"), show_default=True, help="Folder to write into.")
 def demo_command(out: Path) -> None:
     """Plan a made-up week, follow it with simulated training, and lay one beside the other."""
     from rich.console import Console
@@ -410,23 +410,6 @@ def _tell(error: GridpaceError, arguments: Sequence[str]) -> None:
 def _trace(arguments: Sequence[str]) -> None:
     if "--debug" in arguments:
         traceback.print_exc()
-
-
-def _instant(text: str | None) -> datetime | None:
-    from planner.timegrid import YEARS
-
-    if text is None:
-        return None
-    try:
-        instant = datetime.fromisoformat(text)
-        if instant.tzinfo is not None and instant.year in YEARS:
-            return instant.astimezone(UTC)
-    except ValueError:
-        pass
-    raise ConfigError(
-        f"--issued-at {text!r} is no instant in the years {YEARS[0]} to {YEARS[-1]}",
-        fix="write it with its offset: 2024-05-12T18:00:00Z",
-    )
 
 
 def _write_or_print(out: Path, content: bytes) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from planner.command import BROKEN_PROMISES, FILE, instant
 from planner.errors import ConfigError
 from planner.json_output import json_errors, print_json
 from planner.terminal import clean_stdout, note, stage
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from power.events import GridEvent
     from trainer_hooks.contract import RunCalendar
 
-BROKEN_PROMISES = 3
-FILE = click.Path(path_type=Path)
 RESPONSES = "responses"
 
 
@@ -58,7 +57,7 @@ def respond_command(
     from planner.export.response import response_document, response_lines
 
     with json_errors(as_json), clean_stdout():
-        now = _instant(at)
+        now = (instant("--at", at) or datetime.now(UTC)).replace(microsecond=0)
         response, runs, folder = _answered(events, site, out, now, meter, offline=offline)
         for label in response.notes:
             note(f"note: {label}")
@@ -170,17 +169,3 @@ def _write(
                 publish(folder / CALENDARS, response.after, runs)
         else:
             publish(folder / CALENDARS, response.after, runs, in_force=False)
-
-
-def _instant(text: str | None) -> datetime:
-    from planner.timegrid import YEARS
-
-    if text is None:
-        return datetime.now(UTC).replace(microsecond=0)
-    try:
-        found = datetime.fromisoformat(text)
-        if found.tzinfo is not None and found.year in YEARS:
-            return found.astimezone(UTC).replace(microsecond=0)
-    except ValueError:
-        pass
-    raise ConfigError(f"--at {text[:60]!r} is no instant", fix="write it with its offset: 2024-05-14T15:30:00Z")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import ConfigError
-from planner.outlook import FIELDS, series_digest
+from planner.outlook import series_digest
 from planner.timegrid import iso
 from power.events import Asked, ImportLimit, in_force, put_off, within
 
@@ -176,9 +176,7 @@ def with_signals(week: Week, asks: Sequence[Ask]) -> tuple[Week, npt.NDArray[np.
             changed |= share > 0.0
         names = " and ".join(dict.fromkeys(ask.event for ask in mine))
         provenance = tuple(
-            replace(p, source=f"{p.source}, event {names}", sha256=series_digest(values))
-            if p.signal == FIELDS.get(name, name)
-            else p
+            replace(p, source=f"{p.source}, event {names}", sha256=series_digest(values)) if p.signal == name else p
             for p in week.provenance
         )
         week = replace(week, signals=replace(week.signals, **{name: values}), provenance=provenance)
