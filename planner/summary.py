@@ -1,4 +1,4 @@
-"""A planned week in figures for machines, and in five lines for people."""
+"""A planned week in figures for machines, and in a few lines for people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from planner.export import own_supply, power_view, wording
+from planner.export import agreements_view, own_supply, power_view, wording
 from planner.gang_facts import failure_note, gang_facts, points_left_out
 from planner.timegrid import iso, week_name
 
@@ -67,6 +67,7 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
         "curtailed_kwh": found.curtailed_kwh,
         **own_supply.figures(week, found),
         **power_view.figures(found),
+        **agreements_view.figures(outcome),
         "battery_change_kwh": found.battery_change_kwh,
         "water_l": found.water_l,
         "peak_kw": found.peak_kw,
@@ -141,7 +142,7 @@ def _savings(savings: Savings | None, reason: str) -> dict[str, float | str | No
 
 
 def closing_lines(outcome: Outcome, files: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what is said at the end of a planning: carbon, cost, energy, deadlines, files.
+    """Return what is said at the end of a planning: carbon, cost, energy, deadlines, offers and agreements, files.
 
     Args:
         outcome: The week, its calendar and the judge's figures.
@@ -161,6 +162,8 @@ def closing_lines(outcome: Outcome, files: Mapping[str, str]) -> tuple[str, ...]
         f"cost       {wording.money(found.cost, outcome.week.prices.currency)}{_against(outcome, 'cost_pct')}",
         f"energy     {wording.energy(found.energy_kwh)}{_against(outcome, 'energy_pct')}; {peak}{reuse}",
         f"deadlines  {kept} of {found.deadlines} kept{names}{broken}",
+        *(f"offer      {sentence}" for sentence in power_view.offer_sentences(outcome)),
+        *agreements_view.closing_lines(outcome),
         f"files      {_within(tuple(files.values()))}",
     )
 

@@ -231,7 +231,7 @@ def compare_rows(outcome: Outcome) -> tuple[CompareRow, ...]:
         row("Carbon at the plan's price (not paid)", "carbon_cost"),
         row("Facility energy", "energy", "energy_pct"),
         row("Grid import", "import"),
-        row("Solar energy used", "solar"),
+        *([row("Solar energy used", "solar")] if any(block.solar is not None for block in week.blocks) else []),
         *(row(name, tell) for name, tell in own_supply.told_energy(week)),
         row("Highest import", "peak"),
         row("Water", "water"),
