@@ -29,8 +29,8 @@ class Kpi:
 
 
 _FACILITY = (
-    "Facility: IT plus pumps, fans and compressors of the cooling. Transformers, UPS, distribution and lighting are "
-    "outside the model, so the standard's own PUE is higher."
+    "Facility: IT plus pumps, fans and compressors of the cooling, and heat pumps where there are any. Transformers, "
+    "UPS, distribution and lighting are outside the model, so the standard's own PUE is higher."
 )
 
 

@@ -163,11 +163,17 @@ def _margin_card(outlook: ThermalOutlook) -> Card:
 
 def _pue_card(outlook: ThermalOutlook) -> Card:
     def total(name: str) -> float:
-        return sum(block.report.totals[name].value or 0.0 for block in outlook.blocks)
+        found = (block.report.totals.get(name) for block in outlook.blocks)
+        return sum(quantity.value or 0.0 for quantity in found if quantity is not None)
 
-    it_kwh, cooling_kwh, water_l = total("it_kwh"), total("cooling_kwh"), total("water_l")
-    value = f"{(it_kwh + cooling_kwh) / it_kwh:.3f}" if it_kwh else NONE
-    notes = (f"IT and cooling alone, modelled; {wording.energy(cooling_kwh)} for cooling", f"{_water(water_l)} water")
+    it_kwh, cooling_kwh, water_l, pumps_kwh = map(total, ("it_kwh", "cooling_kwh", "water_l", "heat_pump_kwh"))
+    value = f"{(it_kwh + cooling_kwh + pumps_kwh) / it_kwh:.3f}" if it_kwh else NONE
+    inside = "IT, cooling and heat pumps" if pumps_kwh else "IT and cooling"
+    reuse = f", {wording.energy(pumps_kwh)} for heat pumps" if pumps_kwh else ""
+    notes = (
+        f"{inside} alone, modelled; {wording.energy(cooling_kwh)} for cooling{reuse}",
+        f"{_water(water_l)} water",
+    )
     return Card("PUE of the week", value, notes)
 
 

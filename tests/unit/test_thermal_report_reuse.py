@@ -10,7 +10,7 @@ import pytest
 
 from planner.export.thermal_json import REUSE_SERIES, SERIES, thermal_document, thermal_json
 from planner.export.thermal_report import thermal_html
-from planner.export.thermal_view import use_rows
+from planner.export.thermal_view import cards, use_rows
 from tests.outlooks import GRID, TZ, gathered, outlook
 from tests.unit.test_export_report import Page
 from thermal.kpi import kpis
@@ -115,6 +115,16 @@ def test_page_and_file_tell_them(sold):
     words = Page(thermal_html(sold)).words
     for told in ("Heat sold", "Energy of heat pumps", "Heat rejected to fill the tank", "ERE, energy reuse"):
         assert told in words
+
+
+def test_the_pue_on_top_is_that_of_the_key_figures(sold):
+    (block,) = sold.blocks
+    (pue,) = (kpi.value for kpi in block.report.kpis if kpi.name == "PUE")
+    (card,) = (card for card in cards(sold) if card.name.startswith("PUE"))
+    assert card.value == f"{pue:.3f}"
+    assert card.notes[0].startswith("IT, cooling and heat pumps alone, modelled; ")
+    alone = replace(sold, blocks=(replace(block, report=report(HeatFlows(np.zeros(3), np.zeros(3)))),))
+    assert "heat pumps" not in " ".join(note for card in cards(alone) for note in card.notes)
 
 
 def test_without_them_nothing_is_told():
