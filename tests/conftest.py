@@ -6,7 +6,11 @@ import os
 from collections.abc import Generator
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile("gridpace", deadline=None)  # no test fails because a machine is busy
+hypothesis.settings.load_profile("gridpace")
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_DATA = ROOT.parent / "shared" / "data"

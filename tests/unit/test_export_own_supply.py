@@ -21,6 +21,7 @@ from power.generation import Generator
 from power.ppa import BASELOAD, PHYSICAL, Ppa
 from power.wind import WindTurbines
 from tests.weeks import make_block, make_run, solar, tiny_week
+from thermal.limit import PlanLimit
 
 
 def supplied():
@@ -59,8 +60,9 @@ def test_the_figure_of_a_block_balances_with_its_own_sources():
     week, calendar, _ = supplied()
     block, told = week.blocks[0], calendar.blocks[0]
     time = TimeAxis(week.grid.starts, week.grid.end, week.tz)
-    most = np.full(8, 1000.0)
-    figure = power_figure(block, told, time, (week.capacity_kw(block), week.import_limit_kw(block)), most, (1.0, "kW"))
+    allowed = PlanLimit(np.full(8, 1000.0), np.full(8, "liquid supply"))
+    limits_kw = (week.capacity_kw(block), week.import_limit_kw(block))
+    figure = power_figure(block, told, time, limits_kw, allowed, (1.0, "kW"))
     traces = {t.get("name"): np.array(t["y"], dtype=float)[:8] for t in figure["data"] if t.get("name")}
     # figures carry four or so digits
     served = traces["Grid import"] + traces["Solar"] + traces["Wind"]
