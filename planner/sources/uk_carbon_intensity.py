@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from planner.errors import ConfigError, SchemaChanged
-from planner.sources.http import Http, Request
+from planner.sources.http import Http
+from planner.sources.request import Request
 from planner.sources.rows import NoValues, make_series
 from planner.sources.series import Series
 from planner.sources.windows import Window, fetch_windows, spans

@@ -16,7 +16,8 @@ from planner.sources.series import STALE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from planner.sources.http import Http, Request
+    from planner.sources.http import Http
+    from planner.sources.request import Request
 
 _LOG = logging.getLogger(__name__)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
