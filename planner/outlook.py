@@ -13,6 +13,8 @@ import numpy as np
 from planner.config.providers import providers
 from planner.errors import ConfigError, DataUnavailable
 from planner.sources.align import HISTORY, Aligned, align
+from planner.sources.chain import Chain, Link
+from planner.sources.issued import IssuedForecasts
 from planner.sources.registry import open_source
 from planner.sources.series import FILLED, PROFILE, STALE, SYNTHETIC
 from planner.timegrid import TimeGrid, iso, zone
@@ -134,9 +136,17 @@ def _fetch(
         site.sources, site.place, site.carbon.basis, folder, price_wanted=not flat, sun_wanted=site.has_solar
     )
     for provider in groups.values():
-        source = open_source(provider.spec, cache=cache, offline=offline, clock=lambda: now)
+        links = tuple(
+            Link(
+                one.spec.provider,
+                open_source(one.spec, cache=cache, offline=offline, clock=lambda: now),
+                one.zone,
+            )
+            for one in provider.chain
+        )
+        chain = Chain(links, lambda: now, None if cache is None else IssuedForecasts(cache.folder))
         for signal in provider.signals:
-            series = source.fetch(signal, provider.zone, grid.start - HISTORY, grid.end)
+            series = chain.fetch(signal, grid.start - HISTORY, grid.end)
             _check_meaning(site, series)
             fetched.append((series, align(series, grid, zone(site.place.timezone))))
     return fetched
@@ -210,6 +220,7 @@ def _labels(fetched: list[tuple[Series, Aligned]], now: datetime) -> list[str]:
     told: list[str] = []
     for series, aligned in fetched:
         flags = dict(aligned.flags)
+        told += series.told
         if SYNTHETIC in flags:
             told.append(f"Synthetic data: {series.source} is made up, not measured.")
         if STALE in flags and series.fetched_at is not None:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from planner.errors import ConfigError, DataUnavailable, SchemaChanged
+from planner.sources.jumps import jump_of
 from planner.sources.series import BASES, CLIPPED, DUPLICATE_RESOLVED, SIGNALS, Series
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _LIMITS = {
     "wet_bulb": (-60.0, 60.0),
     "ghi": (-5.0, 1500.0),  # pyranometers cool at night and read some W/m2 below zero
     "wind_speed_100m": (0.0, 100.0),
+    **dict.fromkeys(("wind_generation", "solar_generation", "generation"), (0.0, 2e9)),  # of a country, kW
 }
 # Technical price limits: 4 EUR/kWh (European day-ahead), 5 USD/kWh (ERCOT), 20.3 AUD/kWh (Australia).
 _PRICE_LIMIT_PER_KWH = 25.0
@@ -165,6 +167,14 @@ def make_series(
         )
     _check_range(data, signal, unit, currency, name, error)
     data = _sorted_unique(data, f"{subject}", unit, name, error)
+    jump = jump_of(data)
+    if jump is not None:
+        at, before, after = jump
+        raise error(
+            f"{source}, row of {at:%Y-%m-%dT%H:%M:%SZ}: {subject} goes from about {before:g} to about {after:g} {unit}",
+            why="a whole day is about a thousand times the day before it, so the unit has probably changed on the way",
+            fix="declare the unit that the values have, or cut the series there",
+        )
     if signal == "ghi":
         data = _clip_night(data)
     return Series(signal, zone, unit, basis, source, licence, data, issued_at, fetched_at)

@@ -34,6 +34,7 @@ _TEMPERATURES = {
     "degF": Conversion(5.0 / 9.0, -160.0 / 9.0),
     "K": Conversion(1.0, -273.15),
 }
+_POWERS = {"kW": Conversion(1.0), "MW": Conversion(1e3), "GW": Conversion(1e6)}
 _CONVERSIONS = {
     "carbon": {
         "gCO2e/kWh": Conversion(1.0),
@@ -54,6 +55,7 @@ _CONVERSIONS = {
         "mph": Conversion(0.44704),
         "kn": Conversion(1852.0 / 3600.0),
     },
+    **dict.fromkeys(("wind_generation", "solar_generation", "generation"), _POWERS),
     RELATIVE_HUMIDITY: {"%": Conversion(1.0), "fraction": Conversion(100.0)},
 }
 _PRICE = re.compile(r"([A-Z]{3})/(kWh|MWh)")
