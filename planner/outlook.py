@@ -17,6 +17,7 @@ from planner.sources.chain import Chain, Link
 from planner.sources.issued import IssuedForecasts
 from planner.sources.registry import open_source
 from planner.sources.series import FILLED, PROFILE, STALE, SYNTHETIC
+from planner.sources.solar_noon import check_noon
 from planner.timegrid import TimeGrid, iso, zone
 from planner.week import Provenance, Signals
 
@@ -148,6 +149,8 @@ def _fetch(
         for signal in provider.signals:
             series = chain.fetch(signal, grid.start - HISTORY, grid.end)
             _check_meaning(site, series)
+            if signal == "ghi" and not series.rows["flags"].str.contains(SYNTHETIC).any():
+                check_noon(series, site.place.longitude)
             fetched.append((series, align(series, grid, zone(site.place.timezone))))
     return fetched
 
