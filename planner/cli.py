@@ -21,6 +21,7 @@ import click
 
 from planner.calibrate_command import calibrate_command
 from planner.errors import ConfigError, GridpaceError
+from planner.sources_command import sources_group
 from planner.terminal import clean_stdout, note, open_streams, stage
 
 BROKEN_PROMISES = 3
@@ -249,6 +250,7 @@ def thermal_command(
 
 
 cli.add_command(calibrate_command)
+cli.add_command(sources_group)
 
 
 @cli.command("check", short_help="Have the independent judge replay a calendar.")
