@@ -33,6 +33,8 @@ _LIMITS = {
     "wet_bulb": (-60.0, 60.0),
     "ghi": (-5.0, 1500.0),  # pyranometers cool at night and read some W/m2 below zero
     "wind_speed_100m": (0.0, 100.0),
+    "wind_speed_10m": (0.0, 100.0),
+    "cloud_cover": (0.0, 100.0),
     **dict.fromkeys(("wind_generation", "solar_generation", "generation"), (0.0, 2e9)),  # of a country, kW
 }
 # Technical price limits: 4 EUR/kWh (European day-ahead), 5 USD/kWh (ERCOT), 20.3 AUD/kWh (Australia).

@@ -17,6 +17,8 @@ SIGNALS = {
     "wet_bulb": "degC",
     "ghi": "W/m2",
     "wind_speed_100m": "m/s",
+    "wind_speed_10m": "m/s",
+    "cloud_cover": "%",
     "wind_generation": "kW",
     "solar_generation": "kW",
     "generation": "kW",
