@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 
+from planner.backtest_command import backtest_command
 from planner.calibrate_command import calibrate_command
 from planner.errors import ConfigError, GridpaceError
 from planner.sources_command import sources_group
@@ -250,6 +251,7 @@ def thermal_command(
 
 
 cli.add_command(calibrate_command)
+cli.add_command(backtest_command)
 cli.add_command(sources_group)
 
 
