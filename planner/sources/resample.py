@@ -30,7 +30,7 @@ def ends_of(starts: pd.DatetimeIndex, subject: str) -> pd.DatetimeIndex:
     Raises:
         SchemaChanged: No distance is one of STEPS_MIN, so that no length can be told.
     """
-    distance = np.diff(starts.to_numpy()) / np.timedelta64(1, "m")
+    distance = np.diff(starts.tz_localize(None).to_numpy()) / np.timedelta64(1, "m")
     regular = np.isin(distance, STEPS_MIN)
     if not regular.any():
         first = f" of {starts[0]:%Y-%m-%dT%H:%MZ}" if len(starts) else ""

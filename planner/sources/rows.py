@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ _PRICE_LIMIT_PER_KWH = 25.0
 _STRONG_CURRENCIES = ("AUD", "CAD", "CHF", "EUR", "GBP", "NZD", "SGD", "USD")
 _WEAK_CURRENCY_FACTOR = 200.0  # the dearest-counted units (JPY, KRW, INR, HUF ...) go to some hundred per euro
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_PLAIN_CELLS = {float, int, type(None)}
 _NULLS = frozenset({"", "null", "none", "nan", "na", "n/a", "nat"})
 
 
@@ -70,7 +72,10 @@ def to_number(cell: Any, decimal: str = ".") -> float:
             raise ValueError(text)
         value = float(plain)
     elif isinstance(cell, (int, float, np.integer, np.floating, Decimal)) and not isinstance(cell, bool):
-        value = float(cell)
+        try:
+            value = float(cell)
+        except OverflowError:
+            raise ValueError(f"an integer of {len(str(cell))} digits") from None
     else:
         raise ValueError(repr(cell))  # noqa: TRY004 - one error for every cell that is no number
     if math.isinf(value):
@@ -97,6 +102,11 @@ def to_numbers(
     Raises:
         GridpaceError: A cell is no number (the first such row is named).
     """
+    if set(map(type, cells)) <= _PLAIN_CELLS:
+        with suppress(OverflowError):
+            plain = np.array(cells, dtype=float)  # a null becomes NaN
+            if not np.isinf(plain).any():
+                return plain
     out = np.empty(len(cells))
     for i, cell in enumerate(cells):
         try:
@@ -259,7 +269,8 @@ def _sorted_unique(
             )
         first_of = ~data.duplicated("t_start", keep="first")
         data = add_flag(data, DUPLICATE_RESOLVED, repeated.to_numpy())[first_of]
-    overlap = np.flatnonzero(data.t_start.to_numpy()[1:] < data.t_end.to_numpy()[:-1])
+    first, last = (data[edge].dt.tz_localize(None).to_numpy() for edge in ("t_start", "t_end"))
+    overlap = np.flatnonzero(first[1:] < last[:-1])
     if overlap.size:
         before, after = int(data.index[overlap[0]]), int(data.index[overlap[0] + 1])
         raise error(

@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 
 from planner.config import SiteFaults, site_from_text, starter_site
+from planner.config.providers import providers
 from planner.errors import AuthError, DataUnavailable
 from planner.sources.chain import Chain, Link, shared_upstreams
 from planner.sources.issued import IssuedForecasts
+from planner.sources.registry import open_source
 from planner.sources.rows import add_flag, make_series
 from planner.sources.series import STALE
 
@@ -194,3 +196,15 @@ def test_a_fault_in_a_fallback_is_told_with_its_place(old, new, place, told):
         site(CHAIN.replace(old, new))
     assert f"sources.carbon.fallback{place}" in str(caught.value)
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("provider", ["uk-carbon-intensity", "energy-charts", "eia", "electricity-maps"])
+def test_a_provider_that_can_counts_what_the_site_counts(provider):
+    named = f'[sources.carbon]\nprovider = "{provider}"\n'
+    made = site(named, ('basis = "direct"', 'basis = "lifecycle"'))
+    (carbon, *_) = providers(
+        made.sources, made.place, made.carbon.basis, Path(), price_wanted=False, sun_wanted=False
+    ).values()
+    assert open_source(carbon.spec, offline=True).basis == "lifecycle"
+    with pytest.raises(SiteFaults, match="of basis 'direct'; the site counts 'lifecycle'"):
+        site(f'{named}basis = "direct"\n', ('basis = "direct" #', 'basis = "lifecycle" #'))
