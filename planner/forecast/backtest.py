@@ -137,7 +137,7 @@ def _scored(
     paths: Sequence[Paths],
 ) -> Scored:
     points = np.vstack(paths)
-    actual = history.values[signal][origins[:, None] + np.arange(HORIZON_H)]
+    actual = history.signals[signal][origins[:, None] + np.arange(HORIZON_H)]
     errors = scale.there(actual) - points
     levels = np.array([*LEVELS, *CRPS_LEVELS])
     shares = np.repeat(levels[:, None], HORIZON_H, axis=1)

@@ -28,31 +28,31 @@ class History:
 
     Args:
         start: Start of the first hour, UTC.
-        values: Signal -> value of each hour in its unit of `planner.sources.series.SIGNALS`, shape (n,); NaN where it
+        signals: Name -> value of each hour in its unit of `planner.sources.series.SIGNALS`, shape (n,); NaN where it
             is not known.
     """
 
     start: datetime
-    values: Mapping[str, npt.NDArray[np.float64]]
+    signals: Mapping[str, npt.NDArray[np.float64]]
 
     def __post_init__(self) -> None:
-        for value in self.values.values():
+        for value in self.signals.values():
             value.setflags(write=False)
-        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+        object.__setattr__(self, "signals", MappingProxyType(dict(self.signals)))
 
     def __reduce__(self) -> tuple[type[History], tuple[datetime, dict[str, npt.NDArray[np.float64]]]]:
         """Return how worker processes get a copy: a mapping proxy does not travel by itself."""
-        return History, (self.start, dict(self.values))
+        return History, (self.start, dict(self.signals))
 
     @property
     def n_hours(self) -> int:
         """Count of hours."""
-        return len(next(iter(self.values.values())))
+        return len(next(iter(self.signals.values())))
 
     @property
     def weather(self) -> dict[str, npt.NDArray[np.float64]]:
         """The signals that help to forecast others, by name."""
-        return {name: self.values[name] for name in WEATHER if name in self.values}
+        return {name: self.signals[name] for name in WEATHER if name in self.signals}
 
     def at(self, hour: int) -> datetime:
         """Return the start of the hour at a position, UTC."""

@@ -58,7 +58,7 @@ def issue(task: Task, n_threads: int = 1) -> npt.NDArray[np.float64]:
     """
     history, origins = task.history, np.array(task.origins, dtype=np.int64)
     # Later values are cut off before anything is made of them: what is not there cannot leak.
-    known = history.values[task.signal][: int(origins[-1])]
+    known = history.signals[task.signal][: int(origins[-1])]
     values = task.scale.there(filled(known, task.signal, history.start))
     if task.model == NAIVE:
         return naive_paths(values, origins, task.horizon_h)
@@ -85,7 +85,7 @@ def issue(task: Task, n_threads: int = 1) -> npt.NDArray[np.float64]:
 
 def scale_before(history: History, signal: str, hour: int) -> Scale:
     """Return the scale of a signal by its values before an hour."""
-    return scale_of(signal, filled(history.values[signal][:hour], signal, history.start))
+    return scale_of(signal, filled(history.signals[signal][:hour], signal, history.start))
 
 
 def best_model(signal: str, known_h: int, horizon_h: int) -> str:

@@ -113,7 +113,7 @@ def forecast_zone(
     errors = {}
     for signal, (_, points, scale) in made.items():
         known = np.full(at + horizon_h, np.nan)
-        known[:at] = history.values[signal][:at]
+        known[:at] = history.signals[signal][:at]
         errors[signal] = scale.there(known)[origins[:, None] + np.arange(horizon_h)] - points[:-1]
     shares = draw_shares(errors, origins, at, n_paths, seed)
     return Forecast(
@@ -162,7 +162,7 @@ def _points(
     first = int(origins[0]) if len(origins) else at
     scale = scale_before(history, signal, first)
     if at < PROFILE_DAYS * DAY_H:
-        values = scale.there(filled(history.values[signal][:at], signal, history.start))
+        values = scale.there(filled(history.signals[signal][:at], signal, history.start))
         short = blend_paths(values, np.array([at]), horizon_h, days=at // DAY_H)
         return told(BLEND, weather=False), short, scale
     model = best_model(signal, first, horizon_h)
@@ -172,7 +172,7 @@ def _points(
 
 def _with_weather_ahead(history: History, at: int, horizon_h: int) -> History:
     """Return the history with weather up to the horizon: the provider's as far as it goes, then ours."""
-    values = dict(history.values)
+    values = dict(history.signals)
     for name, series in history.weather.items():
         known = filled(series[:at], name, history.start)
         days = min(PROFILE_DAYS, at // DAY_H)

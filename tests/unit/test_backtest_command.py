@@ -39,9 +39,9 @@ wind_speed_10m = { column = "wind_speed_10m", unit = "m/s" }
 @pytest.fixture
 def sources(tmp_path):
     history = made_up(130)
-    names = list(history.values)
+    names = list(history.signals)
     rows = [
-        ",".join([history.at(h).isoformat(), *(f"{history.values[name][h]:.6f}" for name in names)])
+        ",".join([history.at(h).isoformat(), *(f"{history.signals[name][h]:.6f}" for name in names)])
         for h in range(history.n_hours)
     ]
     (tmp_path / "zone.csv").write_text("\n".join([",".join(["t", *names]), *rows]), encoding="utf-8")

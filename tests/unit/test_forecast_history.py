@@ -60,7 +60,7 @@ def test_an_hour_that_is_known_by_less_than_half_is_not_known():
 
 def test_all_columns_of_all_tables_on_the_hours_they_share(tmp_path):
     past = past_of(tmp_path, written(tmp_path, 100), written(tmp_path, 80, WEATHER, name="b"))
-    hours = dict(past.history.values)
+    hours = dict(past.history.signals)
     assert set(hours) == {"carbon", "dry_bulb", "wet_bulb"}
     assert past.history.start == START
     assert hours["carbon"].tolist() == [100.0 + h for h in range(100)]

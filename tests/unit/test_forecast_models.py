@@ -151,7 +151,7 @@ def test_without_lightgbm_the_error_says_how_to_get_it(monkeypatch):
 
 def poisoned(history: History, since: int, signals: set[str]) -> History:
     """Return the history with nonsense from an hour on."""
-    out = {name: series.copy() for name, series in history.values.items()}
+    out = {name: series.copy() for name, series in history.signals.items()}
     for name in signals:
         out[name][since:] = 1e6 * (1 + np.arange(len(out[name]) - since))
     return History(history.start, out)
@@ -163,14 +163,14 @@ def test_no_forecast_sees_the_future(model, monkeypatch):
         pytest.importorskip("lightgbm")
         monkeypatch.setattr(boosted, "_ROUNDS", 20)
     history, origin = made_up(120), 100 * 24
-    scale = scale_of("carbon", history.values["carbon"][:2000])
+    scale = scale_of("carbon", history.signals["carbon"][:2000])
 
     def forecast(of: History):
         return issue(Task(of, "carbon", model, (origin - 24, origin), 168, scale, origin - 24))
 
     clean = forecast(history)
     assert (forecast(poisoned(history, origin, {"carbon", "price"})) == clean).all()
-    assert (forecast(poisoned(history, origin + 168, set(history.values))) == clean).all()
+    assert (forecast(poisoned(history, origin + 168, set(history.signals))) == clean).all()
     # And it does see the past, or the above would show nothing.
     assert not (forecast(poisoned(history, origin - 24, {"carbon"})) == clean).all()
 
@@ -179,14 +179,14 @@ def test_the_weather_ahead_is_what_trees_take_from_after_the_origin(monkeypatch)
     pytest.importorskip("lightgbm")
     monkeypatch.setattr(boosted, "_ROUNDS", 20)
     history, origin = made_up(120), 100 * 24
-    scale = scale_of("carbon", history.values["carbon"][:2000])
+    scale = scale_of("carbon", history.signals["carbon"][:2000])
 
     def forecast(of: History, **changes):
         return issue(Task(of, "carbon", BOOSTED, (origin,), 168, scale, origin, **changes))[0]
 
-    calm = {name: series.copy() for name, series in history.values.items()}
+    calm = {name: series.copy() for name, series in history.signals.items()}
     calm["wind_speed_10m"][origin:] = 1.0
-    stormy = {name: series.copy() for name, series in history.values.items()}
+    stormy = {name: series.copy() for name, series in history.signals.items()}
     stormy["wind_speed_10m"][origin:] = 20.0
     assert forecast(History(START, calm)).mean() > forecast(History(START, stormy)).mean()
     told = forecast(history, forecast_from=origin)
@@ -200,6 +200,6 @@ def test_a_history_travels_to_workers_whole():
     history = made_up(2)
     back = pickle.loads(pickle.dumps(history))
     assert back.start == history.start
-    assert (back.values["carbon"] == history.values["carbon"]).all()
+    assert (back.signals["carbon"] == history.signals["carbon"]).all()
     assert history.at(5) == datetime(2023, 1, 2, 5, tzinfo=UTC)
     assert history.position(datetime(2023, 1, 2, 5, 59, tzinfo=UTC)) == 5

@@ -20,7 +20,7 @@ SIGNALS = ["carbon", "price", "dry_bulb"]
 
 
 def cut(history: History, hour: int) -> History:
-    return History(history.start, {name: series[:hour] for name, series in history.values.items()})
+    return History(history.start, {name: series[:hour] for name, series in history.signals.items()})
 
 
 def test_a_zone_with_scenarios():
@@ -43,7 +43,7 @@ def test_a_zone_with_scenarios():
 def test_the_same_twice_and_nothing_from_the_future():
     origin = START + timedelta(days=100)
     history = made_up(110)
-    spoilt = {name: series.copy() for name, series in history.values.items()}
+    spoilt = {name: series.copy() for name, series in history.signals.items()}
     for series in spoilt.values():
         series[2400:] = 1e5
     # What is after the origin counts for weather alone, and weather is no help to the blend.
@@ -61,8 +61,8 @@ def test_trees_take_the_weather_that_is_forecast(monkeypatch):
     monkeypatch.setattr(boosted, "LEAST_TRAINING_H", 60 * 24)
     history, at = made_up(190), 180 * 24
     past = cut(history, at)
-    ahead = {**past.values, "wind_speed_10m": history.values["wind_speed_10m"][: at + 168]}
-    actual = history.values["carbon"][at : at + 168]
+    ahead = {**past.signals, "wind_speed_10m": history.signals["wind_speed_10m"][: at + 168]}
+    actual = history.signals["carbon"][at : at + 168]
     knowing = forecast_zone(History(START, ahead), ["carbon"], START + timedelta(days=180)).signals["carbon"]
     blind = forecast_zone(past, ["carbon"], START + timedelta(days=180)).signals["carbon"]
     assert knowing.model == blind.model == "lightgbm-wx/1"
@@ -96,7 +96,7 @@ def test_a_short_past_gives_a_point_without_quantiles():
 
 def test_hours_that_are_missing_in_the_past():
     history = made_up(100)
-    holed = history.values["carbon"].copy()
+    holed = history.signals["carbon"].copy()
     holed[500:530] = np.nan
     holed[2390:] = np.nan
     found = forecast_zone(History(START, {"carbon": holed}), ["carbon"], START + timedelta(days=100))
@@ -129,7 +129,7 @@ def test_a_backtest_does_not_see_the_future(monkeypatch):
     monkeypatch.setattr(boosted, "available", lambda: False)
     first, last = START + timedelta(days=110), START + timedelta(days=112)
     history = made_up(140)
-    poisoned = {name: series.copy() for name, series in history.values.items()}
+    poisoned = {name: series.copy() for name, series in history.signals.items()}
     for series in poisoned.values():
         series[112 * 24 + 168 :] = 1e6
     clean, other = (backtest(h, ["carbon"], first, last, in_order) for h in (history, History(START, poisoned)))
