@@ -153,11 +153,11 @@ def moer_answer(first, last, region="CAISO_NORTH", value=lambda t: 800 + t.hour,
 
 
 def entsoe_series(
-    first, last, points, step="PT60M", curve="A01", psr="", consumed=False, sequence="", unit="MAW", tag=""
+    first, last, points, step="PT60M", curve="A01", psr="", consumed=False, sequence="", contract="", unit="MAW"
 ):
     """`points`: position -> value, or a list of values from position 1 on."""
     given = dict(enumerate(points, 1)) if isinstance(points, list) else points
-    value_tag = tag or ("price.amount" if "/" in unit else "quantity")
+    value_tag = "price.amount" if "/" in unit else "quantity"
     body = "".join(
         f"<Point><position>{position}</position><{value_tag}>{value}</{value_tag}></Point>"
         for position, value in given.items()
@@ -174,6 +174,8 @@ def entsoe_series(
     if sequence:
         name = "classificationSequence_AttributeInstanceComponent.position"
         told += f"<{name}>{sequence}</{name}>"
+    if contract:
+        told += f"<contract_MarketAgreement.type>{contract}</contract_MarketAgreement.type>"
     if psr:
         told += f"<MktPSRType><psrType>{psr}</psrType></MktPSRType>"
     form = "%Y-%m-%dT%H:%MZ"

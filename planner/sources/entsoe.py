@@ -46,8 +46,9 @@ _TTL = timedelta(minutes=30)
 _AHEAD = timedelta(days=2)
 _FORM = "%Y%m%d%H%M"
 _QUARTERS_SINCE = datetime(2025, 9, 30, 22, tzinfo=UTC)  # from then on the coupled auction has quarter hours
+_DAY_AHEAD = "A01"
 _DOCUMENTS = {
-    "price": (("documentType", "A44"), ("contract_MarketAgreement.type", "A01")),
+    "price": (("documentType", "A44"), ("contract_MarketAgreement.type", _DAY_AHEAD)),
     "carbon": (("documentType", "A75"), ("processType", "A16")),
     "wind_generation": (("documentType", "A69"), ("processType", "A01")),
     "solar_generation": (("documentType", "A69"), ("processType", "A01")),
@@ -167,7 +168,8 @@ class Entsoe:
         return _forecast(found, _PSR[signal], subject)
 
     def _prices(self, found: list[Curve], subject: str) -> pd.DataFrame:
-        kept = [curve for curve in found if curve.sequence == 1]  # 1 is the coupled auction, the others are local ones
+        # 1 is the coupled auction, the others are local ones; intraday auctions stand in the same document.
+        kept = [curve for curve in found if curve.sequence == 1 and curve.contract in {"", _DAY_AHEAD}]
         for curve in kept:
             if curve.unit != "EUR/MWH":
                 raise changed(subject, f"its unit is {curve.unit!r}, agreed is 'EUR/MWH'")

@@ -32,6 +32,7 @@ class Curve:
         psr: Type of plant, such as "B16", or "".
         generated: Whether it is generation; else consumption (a pump's), where the document tells them apart.
         sequence: Number of the auction, 1 where the document names none.
+        contract: Kind of the market: "A01" day-ahead, "A07" intraday, "" where the document names none.
         unit: Unit as the document writes it: "MAW" (megawatt) or currency/MWH.
         resolution: Length of its rows.
         rows: Columns t_start, t_end (datetime64 UTC), value (NaN never: what is missing has no row).
@@ -40,6 +41,7 @@ class Curve:
     psr: str
     generated: bool
     sequence: int
+    contract: str
     unit: str
     resolution: timedelta
     rows: pd.DataFrame
@@ -83,9 +85,9 @@ def _curves(series: Element, subject: str) -> list[Curve]:
         raise changed(subject, f"the number of its auction is {sequence!r}")
     consumed = _find(series, "outBiddingZone_Domain.mRID") is not None
     generated = _find(series, "inBiddingZone_Domain.mRID") is not None or not consumed
-    psr = _text(series, "MktPSRType/psrType")
+    psr, contract = _text(series, "MktPSRType/psrType"), _text(series, "contract_MarketAgreement.type")
     return [
-        Curve(psr, generated, int(sequence), unit, *_period(period, curve_type, subject))
+        Curve(psr, generated, int(sequence), contract, unit, *_period(period, curve_type, subject))
         for period in _all(series, "Period")
     ]
 

@@ -81,6 +81,13 @@ def test_only_the_coupled_auction_counts():
 
 
 @responses.activate
+def test_intraday_auctions_in_the_same_document_do_not_count():
+    # entsoe-py issue 446
+    series = fetched(prices(price([7.0] * 24, contract="A07"), price([5.0] * 24, contract="A01")))
+    assert set((series.rows.value * 1000).round(6)) == {5.0}
+
+
+@responses.activate
 @pytest.mark.parametrize(
     ("first", "kept"), [(DAY, 9.0), (datetime(2024, 3, 2, 23, tzinfo=UTC), 5.0)], ids=["since-quarters", "before"]
 )
