@@ -17,11 +17,13 @@ from pathlib import Path
 import click
 
 from planner.accounts_command import accounts_command
+from planner.backtest_command import backtest_command
 from planner.calibrate_command import calibrate_command
 from planner.command import BROKEN_PROMISES, FILE, instant
 from planner.errors import ConfigError, GridpaceError
 from planner.json_output import json_errors, print_json
 from planner.respond_command import respond_command
+from planner.sources_command import sources_group
 from planner.terminal import clean_stdout, note, open_streams, stage
 
 INTERRUPTED = 130
@@ -273,6 +275,8 @@ def thermal_command(
 cli.add_command(calibrate_command)
 cli.add_command(accounts_command)
 cli.add_command(respond_command)
+cli.add_command(backtest_command)
+cli.add_command(sources_group)
 
 
 @cli.command("check", short_help="Have the independent judge replay a calendar.")

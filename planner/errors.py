@@ -7,7 +7,7 @@ GridpaceError
 │   ├── StaleData                    only an answer older than allowed is there
 │   ├── GapInSeries                  rows are missing and may not be filled
 │   ├── SchemaChanged                an answer came, but not in the agreed shape
-│   ├── AuthError                    the provider refused the key
+│   ├── AuthError                    there is no key, or the provider refused it
 │   └── RateLimited                  the provider asks to come back later
 ├── Infeasible              exit 3   physics leaves no plan; `conflicts` names what clashes
 ├── ExportError             exit 1   a file could not be written; nothing half-written remains
@@ -70,7 +70,7 @@ class SchemaChanged(DataUnavailable):
 
 
 class AuthError(DataUnavailable):
-    """The provider refused the key."""
+    """There is no key, or the provider refused it."""
 
 
 class RateLimited(DataUnavailable):

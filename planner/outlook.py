@@ -13,8 +13,11 @@ import numpy as np
 from planner.config.providers import providers
 from planner.errors import ConfigError, DataUnavailable
 from planner.sources.align import HISTORY, Aligned, align
+from planner.sources.chain import Chain, Link
+from planner.sources.issued import IssuedForecasts
 from planner.sources.registry import open_source
 from planner.sources.series import FILLED, PROFILE, STALE, SYNTHETIC
+from planner.sources.solar_noon import check_noon
 from planner.timegrid import TimeGrid, iso, zone
 from planner.week import Provenance, Signals
 
@@ -148,10 +151,20 @@ def _fetch(
         wind_wanted=site.has_wind,
     )
     for provider in groups.values():
-        source = open_source(provider.spec, cache=cache, offline=offline, clock=lambda: now)
+        links = tuple(
+            Link(
+                one.spec.provider,
+                open_source(one.spec, cache=cache, offline=offline, clock=lambda: now),
+                one.zone,
+            )
+            for one in provider.chain
+        )
+        chain = Chain(links, lambda: now, None if cache is None else IssuedForecasts(cache.folder))
         for signal in provider.signals:
-            series = source.fetch(signal, provider.zone, grid.start - HISTORY, grid.end)
+            series = chain.fetch(signal, grid.start - HISTORY, grid.end)
             _check_meaning(site, series)
+            if signal == "ghi" and not series.rows["flags"].str.contains(SYNTHETIC).any():
+                check_noon(series, site.place.longitude)
             fetched.append((series, align(series, grid, zone(site.place.timezone))))
     return fetched
 
@@ -225,6 +238,7 @@ def _labels(fetched: list[tuple[Series, Aligned]], now: datetime) -> list[str]:
     told: list[str] = []
     for series, aligned in fetched:
         flags = dict(aligned.flags)
+        told += series.told
         if SYNTHETIC in flags:
             told.append(f"Synthetic data: {series.source} is made up, not measured.")
         if STALE in flags and series.fetched_at is not None:

@@ -53,8 +53,7 @@ def check(draft: Draft, catalogue: Mapping[str, GpuType], folder: Path) -> tuple
     pools = check_pools(draft, gpus, tz)
     warnings = check_runs(draft, pools, gpus, tz, slot_minutes)
     check_goodput(draft)
-    check_sources(draft, folder)
-    return warnings
+    return warnings + check_sources(draft, folder)
 
 
 def _timezone(draft: Draft) -> ZoneInfo:

@@ -41,8 +41,21 @@ class ProviderTable(Table):
 
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, frozen=True)
 
-    provider: Literal["csv", "demo", "open-meteo", "uk-carbon-intensity"] = Field(description="name of the provider")
+    provider: Literal[
+        "csv",
+        "demo",
+        "electricity-maps",
+        "eia",
+        "energy-charts",
+        "entsoe",
+        "open-meteo",
+        "uk-carbon-intensity",
+        "watttime",
+    ] = Field(description="name of the provider")
     zone: str | None = Field(default=None, description="zone as the provider names it; the site's zone where left out")
+    fallback: list[ProviderTable] = Field(
+        default=[], description="providers that are asked in turn where it has nothing fresh"
+    )
 
 
 class SiteTable(Table):

@@ -12,6 +12,8 @@ from planner.config import model
 from planner.config.faults import did_you_mean
 from planner.config.lines import KeyPath
 from planner.errors import ConfigError
+from planner.sources.catalogue import FACTS
+from planner.sources.chain import check_basis, shared_upstreams
 from planner.sources.csv_file import CsvFile
 from planner.sources.registry import PROVIDERS, SourceSpec, open_source
 
@@ -19,9 +21,6 @@ WIND = "wind_speed_100m"
 
 GROUPS = {"carbon": ("carbon",), "price": ("price",), "weather": ("dry_bulb", "wet_bulb", "ghi", WIND)}
 """Signals that each table of [sources] gives."""
-
-GIVES = {"uk-carbon-intensity": ("carbon",), "open-meteo": ("weather",)}
-"""Groups that a provider gives, where it does not give all."""
 
 DEMO = "demo"
 
@@ -37,6 +36,9 @@ class Provider:
         currency: Currency of the site, which a demo price must have.
         group: Key of GROUPS.
         signals: Signals it is asked for.
+        basis: Basis of the carbon intensity that the site counts.
+        place: Key path of its table.
+        fallbacks: Providers that are asked in turn where it has nothing fresh.
     """
 
     spec: SourceSpec
@@ -45,16 +47,37 @@ class Provider:
     currency: str
     group: str
     signals: tuple[str, ...]
+    basis: str
+    place: KeyPath
+    fallbacks: tuple[Provider, ...] = ()
+
+    @property
+    def chain(self) -> tuple[Provider, ...]:
+        """The provider and its fallbacks, in the order in which they are asked."""
+        return (self, *(one for fallback in self.fallbacks for one in fallback.chain))
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return sentences about providers of the chain that fail together."""
+        return tuple(
+            f"Providers {' and '.join(names)} of {self.group} both stand on the data of {upstream}: they fail together."
+            for upstream, names in shared_upstreams(tuple(one.spec.provider for one in self.chain))
+        )
 
     def faults(self) -> list[tuple[KeyPath, str, str]]:
-        """Return what the provider does not know or does not have: key path, what is wrong, what mends it."""
-        name, here = self.spec.provider, ("sources", self.group)
-        if self.group not in GIVES.get(name, GROUPS):
-            others = [p for p in PROVIDERS if self.group in GIVES.get(p, GROUPS)]
-            what = f"{name} gives {', '.join(GIVES[name])}, not {self.group}"
+        """Return what the chain does not know or does not have: key path, what is wrong, what mends it."""
+        return [fault for one in self.chain for fault in one.own_faults(fallback=one is not self)]
+
+    def own_faults(self, *, fallback: bool) -> list[tuple[KeyPath, str, str]]:
+        """Return the faults of this provider alone; a fallback must count carbon as the site does from the start."""
+        name, here = self.spec.provider, self.place
+        if self.group not in FACTS[name].gives:
+            others = [p for p in PROVIDERS if self.group in FACTS[p].gives]
+            what = f"{name} gives {', '.join(FACTS[name].gives) or FACTS[name].also}, not {self.group}"
             return [((*here, "provider"), what, f"name another provider: {', '.join(others)}")]
         try:
             source = open_source(self.spec, offline=True)
+            if self.group == "carbon" and (fallback or name not in {"csv", DEMO}):
+                check_basis(source, self.basis)
         except ConfigError as error:
             return [(here, error.what, error.fix or error.why)]
         path = self.spec.options.get("path")
@@ -104,23 +127,45 @@ def providers(
         table: model.ProviderTable | None = getattr(sources, group)
         if group == "price" and not price_wanted:
             continue
-        name = DEMO if table is None else table.provider
-        options: dict[str, Any] = {} if table is None else dict(table.model_extra or {})
-        if name == DEMO and group == "carbon":
-            options.setdefault("basis", basis)
-        if name == "csv" and isinstance(options.get("path"), str):
-            options["path"] = str(folder / options["path"])
-        if name == "open-meteo":
-            options.setdefault("latitude", place.latitude)
-            options.setdefault("longitude", place.longitude)
-        own_zone = table.zone if table is not None else None
-        zone_path = ("site", "zone") if own_zone is None else ("sources", group, "zone")
         unwanted = {signal for signal, asked in (("ghi", sun_wanted), (WIND, wind_wanted)) if not asked}
         wanted = tuple(signal for signal in signals if signal not in unwanted)
-        made[group] = Provider(
-            SourceSpec(name, options), own_zone or place.zone, zone_path, place.currency, group, wanted
-        )
+        own = table or model.ProviderTable(provider="demo")
+        made[group] = _provider(own, ("sources", group), place, basis, folder, group, wanted)
     return made
+
+
+def _provider(
+    table: model.ProviderTable,
+    here: KeyPath,
+    place: model.SiteTable,
+    basis: str,
+    folder: Path,
+    group: str,
+    signals: tuple[str, ...],
+) -> Provider:
+    name = table.provider
+    options: dict[str, Any] = dict(table.model_extra or {})
+    if FACTS[name].based and group == "carbon":
+        options.setdefault("basis", basis)
+    if name == "csv" and isinstance(options.get("path"), str):
+        options["path"] = str(folder / options["path"])
+    if name == "open-meteo":
+        options.setdefault("latitude", place.latitude)
+        options.setdefault("longitude", place.longitude)
+    return Provider(
+        spec=SourceSpec(name, options),
+        zone=table.zone or place.zone,
+        zone_path=("site", "zone") if table.zone is None else (*here, "zone"),
+        currency=place.currency,
+        group=group,
+        signals=signals,
+        basis=basis,
+        place=here,
+        fallbacks=tuple(
+            _provider(one, (*here, "fallback", i), place, basis, folder, group, signals)
+            for i, one in enumerate(table.fallback)
+        ),
+    )
 
 
 def demo_currencies() -> dict[str, str]:

@@ -8,11 +8,11 @@ from planner.config.draft import Draft
 from planner.config.providers import providers
 
 
-def check_sources(draft: Draft, folder: Path) -> None:
-    """Note providers that do not know their options or the site's zone."""
+def check_sources(draft: Draft, folder: Path) -> tuple[str, ...]:
+    """Note providers that do not know their options or the site's zone; return what is allowed but looks wrong."""
     needed = {"site": ("zone", "currency"), "sources": (), "carbon": ("basis",), "tariff": ("energy_per_kwh",)}
     if not all(name in draft.single and draft.single[name].sound(*keys) for name, keys in needed.items()):
-        return
+        return ()
     sources = draft.single["sources"]
     place, basis = draft.single["site"].table, draft.single["carbon"].table.basis
     flat = draft.single["tariff"].table.energy_per_kwh is not None
@@ -22,3 +22,4 @@ def check_sources(draft: Draft, folder: Path) -> None:
     for provider in groups.values():
         for path, what, fix in provider.faults():
             draft.faults.add(path, what, fix)
+    return tuple(warning for provider in groups.values() for warning in provider.warnings())

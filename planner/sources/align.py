@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from planner.errors import GapInSeries
-from planner.sources.series import FILLED, PROFILE, STALE, SYNTHETIC
+from planner.sources.series import FALLBACK, FILLED, PROFILE, STALE, SYNTHETIC
 from planner.timegrid import iso
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ HISTORY = timedelta(days=28)
 LEAST_HISTORY = timedelta(days=7)
 """Least time with values in HISTORY from which a profile is made."""
 
-_INHERITED = (STALE, SYNTHETIC)  # what is made from synthetic or stale rows is synthetic or stale itself
+_INHERITED = (FALLBACK, STALE, SYNTHETIC)  # what is made from synthetic, stale or other rows is so itself
 _Q64 = np.timedelta64(QUARTER)
 _BRIDGE_QUARTERS = LONGEST_BRIDGE // QUARTER
 _HISTORY_QUARTERS = HISTORY // QUARTER

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from planner.errors import ConfigError, SchemaChanged
-from planner.sources.http import Http, Request
+from planner.sources.http import Http
+from planner.sources.request import Request
 from planner.sources.rows import NoValues, make_series, to_numbers
 from planner.sources.series import DERIVED, Series
 from planner.sources.windows import Window, fetch_windows, floor, spans

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from planner.errors import ConfigError
-from planner.sources.options import Options, did_you_mean
+from planner.sources.catalogue import PROVIDERS, facts_of
+from planner.sources.options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,7 +16,18 @@ if TYPE_CHECKING:
     from planner.sources.cache import ResponseCache
     from planner.sources.series import Source
 
-PROVIDERS = ("csv", "demo", "open-meteo", "uk-carbon-intensity")
+__all__ = ["PROVIDERS", "SourceSpec", "open_source", "utc_now"]
+
+_NETWORK = {
+    "electricity-maps": ("electricity_maps", "ElectricityMaps"),
+    "eia": ("eia", "Eia"),
+    "energy-charts": ("energy_charts", "EnergyCharts"),
+    "entsoe": ("entsoe", "Entsoe"),
+    "open-meteo": ("open_meteo", "OpenMeteo"),
+    "uk-carbon-intensity": ("uk_carbon_intensity", "UkCarbonIntensity"),
+    "watttime": ("watttime", "WattTime"),
+}
+"""Module and class of each provider on the network."""
 
 
 @dataclass(frozen=True)
@@ -54,24 +66,19 @@ def open_source(
     Raises:
         ConfigError: There is no such provider, or an option is unknown, missing or of the wrong kind.
     """
-    options = Options(f"source {spec.provider!r}", spec.options)
-    if spec.provider == "csv":
+    name = facts_of(spec.provider).name
+    options = Options(f"source {name!r}", spec.options)
+    if name == "csv":
         from planner.sources.csv_file import CsvFile
 
         return CsvFile.from_options(options)
-    if spec.provider == "demo":
+    if name == "demo":
         from planner.sources.demo import Demo
 
         return Demo.from_options(options)
-    if spec.provider in PROVIDERS:
-        from planner.sources.http import Http
-        from planner.sources.open_meteo import OpenMeteo
-        from planner.sources.uk_carbon_intensity import UkCarbonIntensity
+    from planner.sources.http import Http
 
-        http = Http(cache=cache, offline=offline, clock=clock)
-        network = OpenMeteo if spec.provider == "open-meteo" else UkCarbonIntensity
-        return network.from_options(options, http)
-    raise ConfigError(
-        f"there is no source {spec.provider!r}",
-        fix=f"{did_you_mean(spec.provider, PROVIDERS)}known are {', '.join(PROVIDERS)}",
-    )
+    module, noun = _NETWORK[name]
+    kind = getattr(import_module(f"planner.sources.{module}"), noun)
+    source: Source = kind.from_options(options, Http(cache=cache, offline=offline, clock=clock))
+    return source

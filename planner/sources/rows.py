@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from planner.errors import ConfigError, DataUnavailable, SchemaChanged
+from planner.sources.jumps import jump_of
 from planner.sources.series import BASES, CLIPPED, DUPLICATE_RESOLVED, SIGNALS, Series
 
 if TYPE_CHECKING:
@@ -32,12 +34,16 @@ _LIMITS = {
     "wet_bulb": (-60.0, 60.0),
     "ghi": (-5.0, 1500.0),  # pyranometers cool at night and read some W/m2 below zero
     "wind_speed_100m": (0.0, 100.0),
+    "wind_speed_10m": (0.0, 100.0),
+    "cloud_cover": (0.0, 100.0),
+    **dict.fromkeys(("wind_generation", "solar_generation", "generation"), (0.0, 2e9)),  # of a country, kW
 }
 # Technical price limits: 4 EUR/kWh (European day-ahead), 5 USD/kWh (ERCOT), 20.3 AUD/kWh (Australia).
 _PRICE_LIMIT_PER_KWH = 25.0
 _STRONG_CURRENCIES = ("AUD", "CAD", "CHF", "EUR", "GBP", "NZD", "SGD", "USD")
 _WEAK_CURRENCY_FACTOR = 200.0  # the dearest-counted units (JPY, KRW, INR, HUF ...) go to some hundred per euro
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_PLAIN_CELLS = {float, int, type(None)}
 _NULLS = frozenset({"", "null", "none", "nan", "na", "n/a", "nat"})
 
 
@@ -66,7 +72,10 @@ def to_number(cell: Any, decimal: str = ".") -> float:
             raise ValueError(text)
         value = float(plain)
     elif isinstance(cell, (int, float, np.integer, np.floating, Decimal)) and not isinstance(cell, bool):
-        value = float(cell)
+        try:
+            value = float(cell)
+        except OverflowError:
+            raise ValueError(f"an integer of {len(str(cell))} digits") from None
     else:
         raise ValueError(repr(cell))  # noqa: TRY004 - one error for every cell that is no number
     if math.isinf(value):
@@ -93,6 +102,11 @@ def to_numbers(
     Raises:
         GridpaceError: A cell is no number (the first such row is named).
     """
+    if set(map(type, cells)) <= _PLAIN_CELLS:
+        with suppress(OverflowError):
+            plain = np.array(cells, dtype=float)  # a null becomes NaN
+            if not np.isinf(plain).any():
+                return plain
     out = np.empty(len(cells))
     for i, cell in enumerate(cells):
         try:
@@ -165,6 +179,14 @@ def make_series(
         )
     _check_range(data, signal, unit, currency, name, error)
     data = _sorted_unique(data, f"{subject}", unit, name, error)
+    jump = jump_of(data)
+    if jump is not None:
+        at, before, after = jump
+        raise error(
+            f"{source}, row of {at:%Y-%m-%dT%H:%M:%SZ}: {subject} goes from about {before:g} to about {after:g} {unit}",
+            why="a whole day is about a thousand times the day before it, so the unit has probably changed on the way",
+            fix="declare the unit that the values have, or cut the series there",
+        )
     if signal == "ghi":
         data = _clip_night(data)
     return Series(signal, zone, unit, basis, source, licence, data, issued_at, fetched_at)
@@ -247,7 +269,8 @@ def _sorted_unique(
             )
         first_of = ~data.duplicated("t_start", keep="first")
         data = add_flag(data, DUPLICATE_RESOLVED, repeated.to_numpy())[first_of]
-    overlap = np.flatnonzero(data.t_start.to_numpy()[1:] < data.t_end.to_numpy()[:-1])
+    first, last = (data[edge].dt.tz_localize(None).to_numpy() for edge in ("t_start", "t_end"))
+    overlap = np.flatnonzero(first[1:] < last[:-1])
     if overlap.size:
         before, after = int(data.index[overlap[0]]), int(data.index[overlap[0] + 1])
         raise error(

@@ -17,6 +17,11 @@ SIGNALS = {
     "wet_bulb": "degC",
     "ghi": "W/m2",
     "wind_speed_100m": "m/s",
+    "wind_speed_10m": "m/s",
+    "cloud_cover": "%",
+    "wind_generation": "kW",
+    "solar_generation": "kW",
+    "generation": "kW",
 }
 """Name of each signal and the one unit it has inside."""
 
@@ -27,7 +32,10 @@ BASES = ("direct", "lifecycle", "marginal")
 CLIPPED = "clipped"
 DERIVED = "derived"
 DUPLICATE_RESOLVED = "duplicate_resolved"
+ESTIMATED = "estimated"
+FALLBACK = "fallback"
 FILLED = "filled"
+PARTIAL_MIX = "partial_mix"
 PROFILE = "profile"
 STALE = "stale"
 SYNTHETIC = "synthetic"
@@ -47,10 +55,13 @@ class Series:
         rows: One row per interval by rising, unique `t_start`: columns t_start, t_end (datetime64 UTC), value (float,
             NaN never: a missing interval has no row), kind ("actual" | "forecast" | "modelled"), flags (str: "" or
             names joined by ";": "clipped" a small negative irradiance set to zero, "derived" computed from other
-            variables, "duplicate_resolved" delivered twice alike, "stale" from the last good answer, "synthetic"
-            not measured; `planner.sources.align` adds "filled" and "profile" for what has no row).
+            variables, "duplicate_resolved" delivered twice alike, "estimated" by the provider itself, "fallback" from
+            another source than the first, "partial_mix" made from a mix that lacks a small part, "stale" from the last
+            good answer, "synthetic" not measured; `planner.sources.align` adds "filled" and "profile" for what has no
+            row).
         issued_at: When the provider issued it, UTC, or None.
         fetched_at: When it was fetched, UTC, or None for data that stands in a file.
+        told: Sentences about how it was had that every output must show.
     """
 
     signal: str
@@ -62,6 +73,7 @@ class Series:
     rows: pd.DataFrame
     issued_at: datetime | None
     fetched_at: datetime | None
+    told: tuple[str, ...] = ()
 
 
 class Source(Protocol):

@@ -1,4 +1,7 @@
-"""Carbon intensity of Great Britain and its 17 regions from the national system operator (no key)."""
+"""Carbon intensity of Great Britain and its 17 regions from the national system operator (no key).
+
+The operator's own intensity is direct; for the lifecycle basis its generation mix is multiplied by fuel factors.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from planner.errors import ConfigError, SchemaChanged
-from planner.sources.http import Http, Request
-from planner.sources.rows import NoValues, make_series
+from planner.sources.fuels import MIX_BASES, fuel_factors
+from planner.sources.http import Http
+from planner.sources.mix import mix_intensity
+from planner.sources.request import Request
+from planner.sources.rows import NoValues, make_series, to_number
 from planner.sources.series import Series
 from planner.sources.windows import Window, fetch_windows, spans
 from planner.timegrid import iso
@@ -29,6 +35,11 @@ _WINDOW = timedelta(days=7)  # the provider allows 14 days
 _SETTLED = timedelta(days=2)  # after this the measured values no longer change
 _TTL = timedelta(minutes=30)
 _TIME = "%Y-%m-%dT%H:%MZ"
+_FUELS = {
+    **{fuel: fuel for fuel in ("biomass", "coal", "gas", "hydro", "nuclear", "solar", "wind")},
+    "other": "unknown",
+}
+_IMPORTS = "imports"  # of which nobody says from what
 _ZONE = re.compile(r"GB(?:-(1[0-7]|[1-9]))?")
 
 
@@ -39,26 +50,30 @@ class UkCarbonIntensity:
     Args:
         http: How the network is used.
         base_url: Address of the provider.
+        basis: "direct", the operator's own intensity, or "lifecycle", its mix times fuel factors.
     """
 
     http: Http
     base_url: str = BASE_URL
     name: str = _NAME
+    basis: str = "direct"
 
     @classmethod
     def from_options(cls, options: Options, http: Http) -> UkCarbonIntensity:
-        """Return the provider; it has no options.
+        """Return the provider that the options declare.
 
         Raises:
-            ConfigError: An option is given.
+            ConfigError: An option is unknown or wrong.
         """
+        source = cls(http, basis=options.choice("basis", MIX_BASES, "direct"))
         options.finish()
-        return cls(http)
+        return source
 
     def fetch(self, signal: str, zone: str, start: datetime, end: datetime) -> Series:
-        """Return the half-hourly direct carbon intensity in [start, end), up to 48 h ahead.
+        """Return the half-hourly carbon intensity in [start, end), up to 48 h ahead.
 
         A half hour without a measured value has its forecast. A window for which the provider has nothing is a gap.
+        The national mix is of the past alone; imports are not in a mix.
 
         Raises:
             ConfigError: The signal is not carbon, or the zone is none of Great Britain.
@@ -76,7 +91,7 @@ class UkCarbonIntensity:
         ]
         try:
             rows, fetched_at = fetch_windows(
-                self.http, windows, lambda answer: self._read(answer, zone).rows, start, end
+                self.http, windows, lambda answer: self._read(answer, zone, now).rows, start, end
             )
         except NoValues as exc:
             raise NoValues(
@@ -84,15 +99,15 @@ class UkCarbonIntensity:
                 why=f"it forecasts {HORIZON / timedelta(hours=1):.0f} h ahead" if end > now + HORIZON else "",
                 fix="plan a week that has begun or begins soon, or use another source",
             ) from exc
-        return replace(_series(zone, rows), fetched_at=fetched_at)
+        return replace(self._series(zone, rows), fetched_at=fetched_at)
 
     def _request(self, zone: str, region: str | None, first: datetime, last: datetime) -> Request:
         span = f"{first.strftime(_TIME)}/{last.strftime(_TIME)}"
-        path = f"/intensity/{span}" if region is None else f"/regional/intensity/{span}/regionid/{region}"
+        national = "generation" if self.basis == "lifecycle" else "intensity"
+        path = f"/{national}/{span}" if region is None else f"/regional/intensity/{span}/regionid/{region}"
         return Request(_NAME, f"carbon of {zone}", f"{self.base_url}{path}", (), _TTL, settled_at=last + _SETTLED)
 
-    @staticmethod
-    def _read(payload: Any, zone: str) -> Series:
+    def _read(self, payload: Any, zone: str, now: datetime) -> Series:
         data = payload.get("data") if isinstance(payload, dict) else None
         if isinstance(data, dict):
             data = [data]
@@ -104,10 +119,18 @@ class UkCarbonIntensity:
             data = data[0].get("data") if isinstance(data[0], dict) else None
             if not isinstance(data, list):
                 raise _changed(zone, "the region's answer", payload)
+        if self.basis == "lifecycle":
+            return self._series(zone, _mix(data, zone, now))
         rows = pd.DataFrame(
             [_row(entry, zone) for entry in data], columns=["t_start", "t_end", "value", "kind", "flags"]
         )
-        return _series(zone, rows)
+        return self._series(zone, rows)
+
+    def _series(self, zone: str, rows: pd.DataFrame) -> Series:
+        mixed = f", mix x {fuel_factors(self.basis).id}" if self.basis == "lifecycle" else ""
+        return make_series(
+            signal="carbon", zone=zone, rows=rows, source=f"{_NAME} {zone}{mixed}", licence=LICENCE, basis=self.basis
+        )
 
 
 def _row(entry: Any, zone: str) -> tuple[datetime, datetime, Any, str, str]:
@@ -120,13 +143,23 @@ def _row(entry: Any, zone: str) -> tuple[datetime, datetime, Any, str, str]:
     return (first, last, forecast, "forecast", "") if actual is None else (first, last, actual, "actual", "")
 
 
+def _mix(data: list[Any], zone: str, now: datetime) -> pd.DataFrame:
+    parts = []
+    for entry in data:
+        try:
+            first, last = (datetime.strptime(entry[key], _TIME).replace(tzinfo=UTC) for key in ("from", "to"))
+            shares = {one["fuel"]: to_number(one["perc"]) for one in entry["generationmix"]}
+        except (KeyError, TypeError, ValueError) as exc:
+            raise _changed(zone, "a row", entry) from exc
+        kind = "actual" if last <= now else "forecast"
+        parts += [(first, last, fuel, share, kind) for fuel, share in shares.items() if fuel != _IMPORTS]
+    table = pd.DataFrame(parts, columns=["t_start", "t_end", "part", "value", "kind"])
+    return mix_intensity(table, _FUELS, fuel_factors("lifecycle"), f"{_NAME}: carbon of {zone}")
+
+
 def _changed(zone: str, part: str, found: Any) -> SchemaChanged:
     return SchemaChanged(
         f"{_NAME}: {part} of carbon of {zone} has not the agreed shape: {str(found)[:120]}",
         why="the provider has changed its answers",
         fix="look for a newer gridpace, and use data in a file meanwhile",
     )
-
-
-def _series(zone: str, rows: pd.DataFrame) -> Series:
-    return make_series(signal="carbon", zone=zone, rows=rows, source=f"{_NAME} {zone}", licence=LICENCE, basis="direct")

@@ -34,6 +34,14 @@ _TEMPERATURES = {
     "degF": Conversion(5.0 / 9.0, -160.0 / 9.0),
     "K": Conversion(1.0, -273.15),
 }
+_POWERS = {"kW": Conversion(1.0), "MW": Conversion(1e3), "GW": Conversion(1e6)}
+_SPEEDS = {
+    "m/s": Conversion(1.0),
+    "km/h": Conversion(1.0 / 3.6),
+    "mph": Conversion(0.44704),
+    "kn": Conversion(1852.0 / 3600.0),
+}
+_SHARES = {"%": Conversion(1.0), "fraction": Conversion(100.0)}
 _CONVERSIONS = {
     "carbon": {
         "gCO2e/kWh": Conversion(1.0),
@@ -48,13 +56,11 @@ _CONVERSIONS = {
     "dry_bulb": _TEMPERATURES,
     "wet_bulb": _TEMPERATURES,
     "ghi": {"W/m2": Conversion(1.0), "kW/m2": Conversion(1000.0)},
-    "wind_speed_100m": {
-        "m/s": Conversion(1.0),
-        "km/h": Conversion(1.0 / 3.6),
-        "mph": Conversion(0.44704),
-        "kn": Conversion(1852.0 / 3600.0),
-    },
-    RELATIVE_HUMIDITY: {"%": Conversion(1.0), "fraction": Conversion(100.0)},
+    "wind_speed_100m": _SPEEDS,
+    "wind_speed_10m": _SPEEDS,
+    "cloud_cover": _SHARES,
+    **dict.fromkeys(("wind_generation", "solar_generation", "generation"), _POWERS),
+    RELATIVE_HUMIDITY: _SHARES,
 }
 _PRICE = re.compile(r"([A-Z]{3})/(kWh|MWh)")
 

@@ -16,9 +16,11 @@ from planner.sources.series import STALE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from planner.sources.http import Http, Request
+    from planner.sources.http import Http
+    from planner.sources.request import Request
 
 _LOG = logging.getLogger(__name__)
+_STRAYS = timedelta(days=60)  # some providers give whole months, or days before and after
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -43,9 +45,9 @@ def floor(t: datetime, step: timedelta) -> datetime:
 
 
 def spans(start: datetime, end: datetime, step: timedelta) -> Iterator[tuple[datetime, datetime]]:
-    """Yield the whole spans of length `step` that cover [start, end)."""
+    """Yield the whole spans of length `step` that cover [start, end), none where that is empty."""
     at = floor(start, step)
-    while at < end:
+    while start < end and at < end:
         yield at, at + step
         at += step
 
@@ -87,9 +89,23 @@ def fetch_windows(
             continue
         stale = stale or reply.stale
         rows = reply.value
+        _check_years(rows, window)
         rows = rows[(rows.t_start >= max(window.first, start)) & (rows.t_start < min(window.last, end))]
         parts.append(add_flag(rows, STALE) if reply.stale else rows)
         fetched.append(reply.fetched_at)
     if not any(len(rows) for rows in parts):
         raise NoValues(f"no window from {start} to {end} has a row")
     return pd.concat(parts, ignore_index=True), min(fetched)
+
+
+def _check_years(rows: pd.DataFrame, window: Window) -> None:
+    """Refuse rows of another time than was asked for: a provider that answers so has a fault in its years."""
+    strange = rows[(rows.t_start < window.first - _STRAYS) | (rows.t_start > window.last + _STRAYS)]
+    if len(strange):
+        asked = f"{window.first:%Y-%m-%dT%H:%MZ} to {window.last:%Y-%m-%dT%H:%MZ}"
+        raise SchemaChanged(
+            f"{window.request.source}: {window.request.subject} has a row of {strange.t_start.iloc[0]:%Y-%m-%dT%H:%MZ};"
+            f" asked was {asked}",
+            why=f"{len(strange)} of {len(rows)} rows lie in another time",
+            fix="try again later, or use another source",
+        )

@@ -6,19 +6,27 @@ import contextlib
 import gzip
 import json
 import socket
+import subprocess
+import sys
 import threading
 import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from planner.errors import AuthError, DataUnavailable, RateLimited, SchemaChanged, StaleData
-from planner.sources import http as http_module
-from planner.sources import uk_carbon_intensity
-from planner.sources.cache import ResponseCache
-from planner.sources.http import Http, Request
+from planner.sources import transport, uk_carbon_intensity
+from planner.sources.answers import check_status, decode
+from planner.sources.cache import Answer, ResponseCache
+from planner.sources.flight import single_flight
+from planner.sources.http import Http
+from planner.sources.keys import Secret
+from planner.sources.request import Request
 from planner.sources.retry import wait_s
+from planner.sources.rows import NoValues
 
 NOW = datetime(2024, 5, 13, 12, tzinfo=UTC)
 GOOD = b'{"value": 42}'
@@ -91,9 +99,9 @@ def provider():
         server.server_close()
 
 
-def ask(server, cache=None, *, now=NOW, offline=False, ttl=timedelta(0), **limits):
-    url = f"http://127.0.0.1:{server.server_address[1]}/data"
-    request = Request("Provider", "carbon of X", url, (("zone", "X"),), ttl)
+def ask(server, cache=None, *, now=NOW, offline=False, ttl=timedelta(0), secrets=None, scheme="http", **limits):
+    url = f"{scheme}://127.0.0.1:{server.server_address[1]}/data"
+    request = Request("Provider", "carbon of X", url, (("zone", "X"),), ttl, **secrets or {})
     given = {"budget_s": 3.0, "connect_s": 0.5, "read_s": 0.3, "backoff_s": 0.01, **limits}
     http = Http(cache=cache, offline=offline, clock=lambda: now, **given)
     return http.get(request, lambda payload: payload["value"], http.deadline())
@@ -200,7 +208,7 @@ def test_a_page_instead_of_json(provider):
 
 
 def test_an_answer_without_end(provider, monkeypatch):
-    monkeypatch.setattr(http_module, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(transport, "_MOST_BYTES", 1000)
     with pytest.raises(SchemaChanged, match="answered more than"):
         ask(provider(say(body=b" " * 2000)))
 
@@ -280,3 +288,167 @@ def test_a_provider_is_reached_through_it(provider):
     source = uk_carbon_intensity.UkCarbonIntensity(http, f"http://127.0.0.1:{server.server_address[1]}")
     series = source.fetch("carbon", "GB", NOW - timedelta(days=2), NOW - timedelta(days=1))
     assert series.rows.value.tolist() == [99.0]
+
+
+# --- keys, redirects, pauses, and one request for all -----------------------------------------------------------------
+
+KEY = "tops3cret/+"
+HIDING = {"secret_params": (("api_key", Secret(KEY)),), "secret_headers": (("auth-token", Secret(KEY)),)}
+
+
+def echoing(handler):
+    said = json.dumps({"value": 42, "path": handler.path, "token": handler.headers["auth-token"]}).encode()
+    say(body=said, X_Asked=handler.path)(handler)
+
+
+@pytest.mark.parametrize(
+    "acts",
+    [
+        (echoing,),
+        (say(500), say(503), echoing),
+        (hang_up,),
+        (silent,),
+        (say(401, json.dumps({"message": f"bad key {KEY}"}).encode()),),
+        (say(body=f"<html>{KEY}".encode()),),
+        (say(302, Location=f"http://localhost:1/data?api_key={KEY}"),),
+    ],
+    ids=["echo", "retried", "hang-up", "silent", "refused", "page", "redirect"],
+)
+def test_a_key_reaches_the_provider_and_no_log_error_or_file(provider, acts, tmp_path, caplog):
+    caplog.set_level("DEBUG")
+    server = provider(*acts)
+    told = ""
+    try:
+        ask(server, ResponseCache(tmp_path), secrets=HIDING, budget_s=1.0)
+    except DataUnavailable as exc:
+        told = "".join(traceback.format_exception(exc)) + repr(exc)
+    assert server.asked[0]["auth-token"] == KEY
+    assert "tops3cret" not in told + caplog.text
+    assert [f for f in tmp_path.rglob("*") if f.is_file() and b"tops3cret" in f.read_bytes()] == []
+
+
+def test_an_answer_with_a_token_is_not_kept(provider, tmp_path):
+    cache = ResponseCache(tmp_path)
+    server = provider(say())
+    ask(server, cache, secrets={"keep": False}, ttl=timedelta(hours=1))
+    ask(server, cache, secrets={"keep": False}, ttl=timedelta(hours=1))
+    assert len(server.asked) == 2
+    assert not cache.path.exists()
+
+
+def test_a_redirect_to_another_host_is_refused_and_gets_no_key(provider):
+    other = provider(say())
+    place = f"http://localhost:{other.server_address[1]}/data"
+    with pytest.raises(
+        DataUnavailable, match=r"redirects from 127\.0\.0\.1:\d+ to http://localhost:\d+ for carbon of X"
+    ):
+        ask(provider(say(302, Location=place)), secrets=HIDING)
+    assert other.asked == []
+
+
+def test_a_redirect_within_the_host_is_followed_a_few_times(provider):
+    assert ask(provider(say(301, Location="/elsewhere"), say(308, Location="/data?zone=X"), say())).value == 42
+    with pytest.raises(DataUnavailable, match="redirects more than 3 times"):
+        ask(provider(say(302, Location="/data")))
+
+
+def test_what_is_no_secure_connection_is_refused(provider):
+    server = provider(say())
+    with pytest.raises(DataUnavailable, match="why: the secure connection failed"):
+        ask(server, scheme="https", budget_s=2.0)
+    assert server.asked == []
+
+
+def test_a_provider_that_fails_again_and_again_is_left_alone_and_then_asked_again(provider, tmp_path):
+    cache = ResponseCache(tmp_path)
+    server = provider(*[say(500)] * 12, say())
+    for _ in range(3):
+        with pytest.raises(DataUnavailable, match="answered 500"):
+            ask(server, cache)
+    assert len(server.asked) == 12
+    with pytest.raises(DataUnavailable, match=r"Provider is left alone until 2024-05-13T12:02:00Z"):
+        ask(server, ResponseCache(tmp_path))
+    assert len(server.asked) == 12
+    assert ask(server, cache, now=NOW + timedelta(minutes=2)).value == 42
+
+
+def test_a_pause_asked_for_is_kept_by_the_next_process_too(provider, tmp_path):
+    server = provider(say(429, b"{}", Retry_After=600), say())
+    with pytest.raises(RateLimited):
+        ask(server, ResponseCache(tmp_path))
+    with pytest.raises(DataUnavailable, match="left alone until 2024-05-13T12:10:00Z"):
+        ask(server, ResponseCache(tmp_path), now=NOW + timedelta(minutes=9))
+    assert len(server.asked) == 1
+
+
+def slowly(handler):
+    time.sleep(0.2)
+    say()(handler)
+
+
+def test_threads_that_want_the_same_ask_once(provider, tmp_path):
+    server = provider(slowly)
+    with ThreadPoolExecutor(6) as pool:
+        given = [
+            pool.submit(ask, server, ResponseCache(tmp_path), ttl=timedelta(hours=1), read_s=2.0) for _ in range(6)
+        ]
+        assert [one.result().value for one in given] == [42] * 6
+    assert len(server.asked) == 1
+
+
+def test_processes_that_want_the_same_ask_once(provider, tmp_path, root):
+    server = provider(slowly)
+    program = (
+        "import sys; from datetime import *; from pathlib import Path\n"
+        "from planner.sources.cache import ResponseCache\n"
+        "from planner.sources.http import Http\n"
+        "from planner.sources.request import Request\n"
+        "http = Http(ResponseCache(Path(sys.argv[2])), offline=False, clock=lambda: datetime.now(UTC))\n"
+        "request = Request('P', 'x', sys.argv[1], (), timedelta(hours=1))\n"
+        "print(http.get(request, lambda p: p['value'], http.deadline()).value)\n"
+    )
+    url = f"http://127.0.0.1:{server.server_address[1]}/data"
+    workers = [
+        subprocess.Popen([sys.executable, "-c", program, url, str(tmp_path)], cwd=root, stdout=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    assert [w.communicate(timeout=60)[0].strip() for w in workers] == [b"42"] * 3
+    assert len(server.asked) == 1
+
+
+def test_who_waits_for_another_ends_within_its_budget_too(tmp_path):
+    with single_flight(tmp_path, "key", time.monotonic() + 1.0) as first:
+        began = time.monotonic()
+        with single_flight(tmp_path, "key", began + 0.2) as second:
+            assert (first, second) == (True, False)
+        assert time.monotonic() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"<a><b/></a>", None),
+        (b"<a><b>", "answered 6 bytes of text/xml for carbon of X where XML is agreed"),
+        (b"PK\x03\x04....", "answered 8 bytes of a ZIP archive for carbon of X where XML is agreed"),
+        (b"<html><body>Login", "where XML is agreed"),
+        (b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "where XML is agreed"),
+    ],
+)
+def test_xml(body, told):
+    request = Request("Provider", "carbon of X", "http://x", (), timedelta(0), form="xml")
+    answer = Answer(200, {"content-type": "text/xml"}, body, NOW)
+    if told is None:
+        assert [child.tag for child in decode(answer, request)] == ["b"]
+        return
+    with pytest.raises(SchemaChanged, match=told):
+        decode(answer, request)
+
+
+def test_what_a_provider_says_when_it_has_nothing_is_no_fault():
+    request = Request("P", "carbon of X", "http://x", (), timedelta(0), absent=((404, ""), (400, "No matching")))
+    for status, body in ((404, b"{}"), (400, b"<Reason><text>No matching data</text></Reason>")):
+        with pytest.raises(NoValues):
+            check_status(Answer(status, {}, body, NOW), request)
+    with pytest.raises(DataUnavailable, match="why: Invalid zone") as caught:
+        check_status(Answer(400, {}, b"<Reason><code>999</code><text>Invalid zone</text></Reason>", NOW), request)
+    assert not isinstance(caught.value, NoValues)

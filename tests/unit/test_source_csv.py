@@ -62,6 +62,8 @@ def test_units_are_converted_as_declared(tmp_path):
         ("ghi", "kW/m2", 0.8, 800.0),
         ("carbon", "gCO2eq/kWh", 150.0, 150.0),
         ("wind_speed_100m", "km/h", 36, 10.0),
+        ("wind_speed_10m", "km/h", 36, 10.0),
+        ("cloud_cover", "fraction", 0.25, 25.0),
         ("price", "GBP/kWh", 0.2, 0.2),
     ],
 )

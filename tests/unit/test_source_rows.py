@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from planner.errors import ConfigError, DataUnavailable, SchemaChanged
-from planner.sources.rows import add_flag, make_series, to_number
+from planner.sources.rows import add_flag, make_series, to_number, to_numbers
 
 
 def frame(values, starts=None, *, kind="actual", minutes=60):
@@ -164,3 +165,21 @@ def test_an_unknown_kind_is_refused():
 def test_flags_are_joined():
     rows = add_flag(add_flag(frame([1.0, 2.0]), "a"), "b", (pd.Series([True, False])).to_numpy())
     assert rows["flags"].tolist() == ["a;b", "a"]
+
+
+@pytest.mark.parametrize("cells", [[1, 2.5, None], [1, "2.5", ""], [3, 4], [None, None]])
+def test_columns_are_read_as_cell_by_cell(cells):
+    found = to_numbers(cells, "x", lambda i: f"row {i + 1}")
+    np.testing.assert_array_equal(found, [to_number(cell) for cell in cells])
+
+
+@pytest.mark.parametrize("bad", [True, 10**400, float("inf"), "1_000"])
+def test_a_cell_that_is_no_number_among_plain_ones_names_its_row(bad):
+    with pytest.raises(SchemaChanged, match=r"row 2: x is .*, which is no number"):
+        to_numbers([1, bad, 2.5], "x", lambda i: f"row {i + 1}")
+
+
+def test_a_unit_that_changes_within_a_series_is_named():
+    rows = frame([40.0 + i % 24 for i in range(24)] + [0.04 + i / 1000 for i in range(24)])
+    with pytest.raises(SchemaChanged, match=r"row of 2024-05-14T00:00:00Z: carbon of GB goes from about 51\.5"):
+        carbon(rows)

@@ -224,3 +224,49 @@ def test_an_empty_answer_is_replaced_by_the_last_good_one(tmp_path):
     serve(responses, lambda first, last: {"data": []})
     series = opened(cache, now=NOW + timedelta(hours=1)).fetch("carbon", "GB", START, END)
     assert (series.rows["flags"] == "stale").any()
+
+
+def mixed(first, last, mix):
+    return [
+        {
+            "from": (first + i * timedelta(minutes=30)).strftime(FORM),
+            "to": (first + (i + 1) * timedelta(minutes=30)).strftime(FORM),
+            "generationmix": [{"fuel": fuel, "perc": perc} for fuel, perc in mix.items()],
+        }
+        for i in range(int((last - first) / timedelta(minutes=30)))
+    ]
+
+
+MIX = {"gas": 30.0, "wind": 50, "imports": 10.0, "nuclear": "10", "coal": 0}
+
+
+@responses.activate
+def test_the_lifecycle_is_made_of_the_national_mix_without_imports():
+    rows = mixed(START, NOW.replace(hour=9, minute=0), MIX)
+    responses.add(responses.GET, re.compile(r".*/generation/.*"), json={"data": rows})
+    source = open_source(SourceSpec("uk-carbon-intensity", {"basis": "lifecycle"}), clock=lambda: NOW)
+    series = source.fetch("carbon", "GB", START, END)
+    by_hand = (30 * 490 + 50 * 11 + 10 * 12) / 90
+    assert series.rows.value.tolist() == pytest.approx([by_hand] * len(rows))
+    assert (series.basis, set(series.rows.kind), set(series.rows["flags"])) == ("lifecycle", {"actual"}, {""})
+    assert series.source == "UK Carbon Intensity GB, mix x lifecycle-ipcc2014/1"
+
+
+@responses.activate
+def test_a_regions_mix_reaches_into_its_forecast():
+    rows = mixed(NOW.replace(hour=0, minute=0), NOW.replace(minute=0) + timedelta(hours=48), MIX)
+    responses.add(responses.GET, re.compile(r".*/regionid/13"), json={"data": {"regionid": 13, "data": rows}})
+    source = open_source(SourceSpec("uk-carbon-intensity", {"basis": "lifecycle"}), clock=lambda: NOW)
+    series = source.fetch("carbon", "GB-13", NOW.replace(hour=0, minute=0), END)
+    assert set(series.rows.kind[series.rows.t_start >= NOW]) == {"forecast"}
+    assert series.rows.t_end.iloc[-1] == NOW.replace(minute=0) + timedelta(hours=48)
+
+
+@responses.activate
+@pytest.mark.parametrize("mix", [None, [{"fuel": "gas"}], [{"fuel": "gas", "perc": "lots"}], "gas"])
+def test_a_mix_of_another_shape_is_named(mix):
+    row = {"from": "2024-05-01T00:00Z", "to": "2024-05-01T00:30Z", "generationmix": mix}
+    responses.add(responses.GET, re.compile(r".*/generation/.*"), json={"data": [row]})
+    source = open_source(SourceSpec("uk-carbon-intensity", {"basis": "lifecycle"}), clock=lambda: NOW)
+    with pytest.raises(SchemaChanged, match="a row of carbon of GB has not the agreed shape"):
+        source.fetch("carbon", "GB", START, END)

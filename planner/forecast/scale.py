@@ -1,0 +1,55 @@
+"""The scale on which a signal is forecast: one on which its errors are about alike everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A monotone way there and back.
+
+    Args:
+        width: Values well beyond it are squeezed (inverse hyperbolic sine); None leaves all as it is.
+        lowest: Values back are never below it; None where any may be.
+    """
+
+    width: float | None = None
+    lowest: float | None = None
+
+    def there(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return values on the scale, any shape."""
+        return values if self.width is None else np.arcsinh(values / self.width)
+
+    def back(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return values in their unit, any shape."""
+        out = values if self.width is None else np.sinh(values) * self.width
+        return out if self.lowest is None else np.maximum(out, self.lowest)
+
+
+CARBON = ("carbon", "carbon_marginal")
+"""Signals that are carbon intensities: average, and of the next kWh."""
+_CARBON_WIDTH = 0.05  # of the median: a logarithm in all but the last grams, because errors grow with the level
+_PRICE_WIDTH = 1.5  # median deviations
+
+
+def scale_of(signal: str, known: npt.NDArray[np.float64]) -> Scale:
+    """Return the scale of a signal.
+
+    Args:
+        signal: Name of the signal.
+        known: Its values before the first forecast, shape (n,).
+
+    Source:
+        The inverse hyperbolic sine for prices with spikes and negative hours: Uniejewski, Weron and Ziel (2018).
+    """
+    middle = float(np.median(known))
+    if signal == "price":
+        spread = _PRICE_WIDTH * float(np.median(np.abs(known - middle)))
+        return Scale(width=spread or None)
+    if signal in CARBON:
+        return Scale(width=_CARBON_WIDTH * middle or None, lowest=0.0)
+    return Scale() if signal in {"dry_bulb", "wet_bulb"} else Scale(lowest=0.0)

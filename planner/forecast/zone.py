@@ -1,0 +1,184 @@
+"""The forecast of a zone: every signal ahead of one origin, with quantiles and joint paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.errors import DataUnavailable
+from planner.forecast.blend import blend_paths
+from planner.forecast.bridge import bias_corrected, cross_faded
+from planner.forecast.history import DAY_H, PROFILE_DAYS, History, filled
+from planner.forecast.issued import BLEND, Task, best_model, issue, scale_before, told
+from planner.forecast.scale import Scale
+from planner.forecast.scenarios import draw_shares
+from planner.forecast.spread import LEVELS, WINDOW, spread_at
+from planner.timegrid import iso
+
+LEAST_DAYS = 7
+"""Days of history from which a profile is made."""
+
+
+@dataclass(frozen=True)
+class Provided:
+    """A provider's own forecast of a signal.
+
+    Args:
+        path: Its values from the origin on, NaN after its end, shape (H,).
+        past_errors: Actual less forecast of those it issued before, by lead, NaN where unknown, shape (m, H); m may
+            be 0.
+    """
+
+    path: npt.NDArray[np.float64]
+    past_errors: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+
+
+@dataclass(frozen=True)
+class SignalForecast:
+    """What is expected of one signal.
+
+    Args:
+        model: Name and version of the model.
+        point: Expected value of each hour, in the signal's unit, shape (H,).
+        quantiles: At the levels of `planner.forecast.spread.LEVELS`, rising, shape (levels, H); None where too few
+            past forecasts could be made to know their errors.
+        paths: Joint scenarios; path i of one signal belongs to path i of all others, shape (N, H); None likewise.
+    """
+
+    model: str
+    point: npt.NDArray[np.float64]
+    quantiles: npt.NDArray[np.float64] | None
+    paths: npt.NDArray[np.float64] | None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is expected of a zone.
+
+    Args:
+        origin: First hour ahead, UTC.
+        signals: By name.
+    """
+
+    origin: datetime
+    signals: Mapping[str, SignalForecast]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "signals", MappingProxyType(dict(self.signals)))
+
+
+def forecast_zone(
+    history: History,
+    signals: Sequence[str],
+    origin: datetime,
+    *,
+    horizon_h: int = 168,
+    n_paths: int = 100,
+    provided: Mapping[str, Provided] = MappingProxyType({}),
+    seed: int = 0,
+    n_threads: int = 1,
+) -> Forecast:
+    """Return the forecast of a zone.
+
+    Where trees forecast (carbon intensity and prices, with five months of history and the extra `forecast`), they are
+    fitted before the forecasts whose errors give the quantiles, so that these are errors of unseen days.
+
+    Args:
+        history: Hours up to the origin; weather also after it as far as its provider knows, NaN or nothing beyond.
+        signals: Signals to forecast.
+        origin: First hour that is not known, UTC.
+        horizon_h: Hours ahead.
+        n_paths: Count of joint scenario paths.
+        provided: Forecasts of providers, by signal.
+        seed: Of the errors laid on past weather ahead and of the draw of scenarios.
+        n_threads: Threads of the trees.
+
+    Raises:
+        DataUnavailable: There are less than 7 days before the origin.
+    """
+    at = history.position(origin)
+    if at < LEAST_DAYS * DAY_H:
+        raise DataUnavailable(
+            f"the history before {iso(origin)} begins on {iso(history.start)}; {LEAST_DAYS} days are needed",
+            fix="give a longer past",
+        )
+    whole = _with_weather_ahead(history, at, horizon_h)  # a signal that is weather itself is cut at the origin again
+    origins = _past_origins(at, horizon_h)
+    made = {signal: _points(whole, signal, at, origins, horizon_h, seed, n_threads) for signal in signals}
+    errors = {}
+    for signal, (_, points, scale) in made.items():
+        known = np.full(at + horizon_h, np.nan)
+        known[:at] = history.signals[signal][:at]
+        errors[signal] = scale.there(known)[origins[:, None] + np.arange(horizon_h)] - points[:-1]
+    shares = draw_shares(errors, origins, at, n_paths, seed)
+    return Forecast(
+        origin=history.at(at),
+        signals={
+            signal: _signal(made[signal], errors[signal], origins, at, shares.get(signal), provided.get(signal))
+            for signal in signals
+        },
+    )
+
+
+def _signal(
+    made: tuple[str, npt.NDArray[np.float64], Scale],
+    errors: npt.NDArray[np.float64],
+    origins: npt.NDArray[np.int64],
+    at: int,
+    shares: npt.NDArray[np.float64] | None,
+    provided: Provided | None,
+) -> SignalForecast:
+    model, points, scale = made
+    point = points[-1]
+    if provided is not None:
+        corrected = bias_corrected(provided.path, provided.past_errors)
+        point = scale.there(cross_faded(corrected, scale.back(point)))
+    spread = spread_at(errors, origins, at) if len(origins) else None
+    quantiles = paths = None
+    if spread is not None:
+        levels = np.repeat(np.array(LEVELS)[:, None], len(point), axis=1)
+        quantiles = scale.back(point + spread.offsets(levels))
+        paths = None if shares is None else scale.back(point + spread.offsets(shares))
+    return SignalForecast(model, scale.back(point), quantiles, paths)
+
+
+def _past_origins(at: int, horizon_h: int) -> npt.NDArray[np.int64]:
+    """Return the origins whose errors are known by now: a window of them, a day apart, as far as the past goes."""
+    earlier = WINDOW + -(-horizon_h // DAY_H)
+    first = at - earlier * DAY_H
+    origins = np.arange(first, at, DAY_H, dtype=np.int64)
+    return origins[origins >= PROFILE_DAYS * DAY_H]
+
+
+def _points(
+    history: History, signal: str, at: int, origins: npt.NDArray[np.int64], horizon_h: int, seed: int, n_threads: int
+) -> tuple[str, npt.NDArray[np.float64], Scale]:
+    """Return the model, its forecasts at the past origins and at this one, shape (m + 1, H), and their scale."""
+    first = int(origins[0]) if len(origins) else at
+    scale = scale_before(history, signal, first)
+    if at < PROFILE_DAYS * DAY_H:
+        values = scale.there(filled(history.signals[signal][:at], signal, history.start))
+        short = blend_paths(values, np.array([at]), horizon_h, days=at // DAY_H)
+        return told(BLEND, weather=False), short, scale
+    model = best_model(signal, first, horizon_h)
+    task = Task(history, signal, model, (*map(int, origins), at), horizon_h, scale, first, seed, forecast_from=at)
+    return told(model, weather=bool(history.weather)), issue(task, n_threads), scale
+
+
+def _with_weather_ahead(history: History, at: int, horizon_h: int) -> History:
+    """Return the history with weather up to the horizon: the provider's as far as it goes, then ours."""
+    values = dict(history.signals)
+    for name, series in history.weather.items():
+        known = filled(series[:at], name, history.start)
+        days = min(PROFILE_DAYS, at // DAY_H)
+        own = blend_paths(known, np.array([at]), horizon_h, days=days)[0]
+        provided = np.full(horizon_h, np.nan)
+        ahead = series[at : at + horizon_h]
+        provided[: len(ahead)] = ahead
+        values[name] = np.concatenate([known, cross_faded(provided, own)])
+    return History(history.start, values)

@@ -1,0 +1,159 @@
+"""Carbon intensity of a balancing authority of the United States: EIA's hourly generation times fuel factors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from planner.errors import ConfigError
+from planner.sources.fuels import MIX_BASES, fuel_factors
+from planner.sources.keys import need_key
+from planner.sources.mix import mix_intensity
+from planner.sources.request import Request
+from planner.sources.rows import NoValues, make_series, to_number, to_numbers
+from planner.sources.shape import agreed, cell, changed, entries
+from planner.sources.windows import Window, fetch_windows, spans
+from planner.timegrid import iso
+
+if TYPE_CHECKING:
+    from planner.sources.http import Http
+    from planner.sources.options import Options
+    from planner.sources.series import Series
+
+BASE_URL = "https://api.eia.gov/v2"
+LICENCE = "public domain, U.S. Energy Information Administration"
+
+_NAME = "EIA"
+_HOUR = timedelta(hours=1)
+_PAGE = 5000
+_WINDOW = timedelta(days=7)  # 168 hours of some 16 types fit one page
+_SETTLED = timedelta(days=5)
+_TTL = timedelta(hours=1)
+_STAMP = "%Y-%m-%dT%H"
+_FUELS = {
+    "COL": "coal",
+    "NG": "gas",
+    "OIL": "oil",
+    "NUC": "nuclear",
+    "WAT": "hydro",
+    "WND": "wind",
+    "WNB": "wind",
+    "SUN": "solar",
+    "SNB": "solar",
+    "GEO": "geothermal",
+    "BIO": "biomass",
+    "OTH": "unknown",
+    "UNK": "unknown",
+}
+_STORAGE = ("BAT", "PS", "UES", "OES")  # gives back what was counted when it was made
+
+
+@dataclass(frozen=True)
+class Eia:
+    """The provider; zones are its respondents, such as "CISO", "ERCO", "PJM".
+
+    Args:
+        http: How the network is used.
+        basis: "direct" or "lifecycle" carbon.
+        base_url: Address of the provider.
+    """
+
+    http: Http
+    basis: str = "direct"
+    base_url: str = BASE_URL
+    name: str = _NAME
+
+    @classmethod
+    def from_options(cls, options: Options, http: Http) -> Eia:
+        """Return the provider that the options declare.
+
+        Raises:
+            ConfigError: An option is unknown or wrong.
+        """
+        source = cls(http, options.choice("basis", MIX_BASES, "direct"))
+        options.finish()
+        return source
+
+    def fetch(self, signal: str, zone: str, start: datetime, end: datetime) -> Series:
+        """Return the hourly carbon intensity of what was generated in [start, end); it ends some hours ago.
+
+        The provider's stamps are the ends of hours, UTC: a row starts one hour before its stamp.
+
+        Raises:
+            ConfigError: The signal is not carbon.
+            AuthError: There is no key, or it is refused.
+            DataUnavailable: Nothing usable came (see `Http.get` for its kinds).
+        """
+        if signal != "carbon":
+            raise ConfigError(f"{_NAME} has no {signal}", fix="ask for carbon")
+        subject = f"{_NAME}: carbon of {zone}"
+
+        def read(answer: Any) -> pd.DataFrame:
+            return self._series(zone, self._rows(answer, zone, subject)).rows
+
+        windows = [
+            Window(first, last, self._request(zone, first, last))
+            for first, last in spans(start, min(end, self.http.clock()), _WINDOW)
+        ]
+        try:
+            rows, fetched_at = fetch_windows(self.http, windows, read, start, end)
+        except NoValues as exc:
+            raise NoValues(
+                f"{_NAME} has no carbon of {zone} from {iso(start)} to {iso(end)}",
+                why=exc.why or "it tells what was, some hours later",
+                fix="check the zone and the span, or use another source",
+            ) from exc
+        return replace(self._series(zone, rows), fetched_at=fetched_at)
+
+    def _request(self, zone: str, first: datetime, last: datetime) -> Request:
+        params = (
+            ("frequency", "hourly"),
+            ("data[0]", "value"),
+            ("facets[respondent][]", zone),
+            ("start", (first + _HOUR).strftime(_STAMP)),
+            ("end", last.strftime(_STAMP)),
+            ("sort[0][column]", "period"),
+            ("sort[0][direction]", "asc"),
+            ("offset", "0"),
+            ("length", str(_PAGE)),
+        )
+        url = f"{self.base_url}/electricity/rto/fuel-type-data/data/"
+        secret = (("api_key", need_key("eia", _NAME)),) if not self.http.offline else ()
+        return Request(_NAME, f"carbon of {zone}", url, params, _TTL, last + _SETTLED, secret_params=secret)
+
+    def _rows(self, payload: Any, zone: str, subject: str) -> pd.DataFrame:
+        response = payload.get("response") if isinstance(payload, dict) else None
+        data = entries(response, "data", subject)
+        if not data:
+            raise NoValues(f"{subject}: the answer has no rows", fix="check the zone and the span")
+        total = to_number(response.get("total") if isinstance(response, dict) else None)
+        if total > len(data):
+            raise changed(subject, f"it holds {len(data)} of {total:.0f} rows")
+        periods = [_stamp(cell(entry, "period", subject), subject) for entry in data]
+        for entry in data:
+            agreed(cell(entry, "respondent", subject), zone, "respondent", subject)
+            agreed(entry.get("value-units"), "megawatthours", "unit", subject)
+        values = to_numbers(
+            [cell(entry, "value", subject) for entry in data],
+            "generation",
+            lambda i: f"{subject}, {data[i].get('fueltype')} of the hour until {data[i]['period']}",
+        )
+        ends = pd.DatetimeIndex(periods)
+        fuels = [str(cell(entry, "fueltype", subject)) for entry in data]
+        parts = pd.DataFrame({"t_start": ends - _HOUR, "t_end": ends, "part": fuels, "value": values, "kind": "actual"})
+        parts = parts[~parts.part.isin(_STORAGE)]
+        return mix_intensity(parts, _FUELS, fuel_factors(self.basis), subject)
+
+    def _series(self, zone: str, rows: pd.DataFrame) -> Series:
+        source = f"{_NAME} {zone}, mix x {fuel_factors(self.basis).id}"
+        return make_series(signal="carbon", zone=zone, rows=rows, source=source, licence=LICENCE, basis=self.basis)
+
+
+def _stamp(text: Any, subject: str) -> datetime:
+    try:
+        return datetime.strptime(text, _STAMP).replace(tzinfo=UTC)
+    except (TypeError, ValueError) as exc:
+        raise changed(subject, f"period {text!r} is no hour such as 2024-01-01T05") from exc

@@ -1,0 +1,155 @@
+"""Curves of an ENTSO-E market document: left-closed UTC rows, with the gaps that its curve type means."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from planner.sources.rows import NoValues, to_number
+from planner.sources.shape import changed, instant
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+_RESOLUTIONS = {f"PT{minutes}M": timedelta(minutes=minutes) for minutes in (1, 5, 15, 30, 60)} | {
+    "PT1H": timedelta(hours=1),
+    "P1D": timedelta(days=1),
+}
+_FIXED = "A01"  # a position that is missing has no value
+_VARIABLE = "A03"  # a position that is missing repeats the one before it, to the period's end
+_NOTHING = "999"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One TimeSeries of a document.
+
+    Args:
+        psr: Type of plant, such as "B16", or "".
+        generated: Whether it is generation; else consumption (a pump's), where the document tells them apart.
+        sequence: Number of the auction, 1 where the document names none.
+        contract: Kind of the market: "A01" day-ahead, "A07" intraday, "" where the document names none.
+        unit: Unit as the document writes it: "MAW" (megawatt) or currency/MWH.
+        resolution: Length of its rows.
+        rows: Columns t_start, t_end (datetime64 UTC), value (NaN never: what is missing has no row).
+    """
+
+    psr: str
+    generated: bool
+    sequence: int
+    contract: str
+    unit: str
+    resolution: timedelta
+    rows: pd.DataFrame
+
+
+def curves(root: Element, subject: str) -> list[Curve]:
+    """Return the curves of a document.
+
+    Args:
+        root: Its root.
+        subject: Source, signal and zone, for errors.
+
+    Raises:
+        NoValues: It says that there is nothing (also with a good status), or holds no curve.
+        SchemaChanged: It has not the agreed shape.
+    """
+    kind = _local(root)
+    if kind == "Acknowledgement_MarketDocument":
+        code, text = _text(root, "Reason/code"), _text(root, "Reason/text")
+        if code == _NOTHING and "No matching data" in text:
+            raise NoValues(f"{subject}: the answer is that there is none", why=text[:200], fix="check the span")
+        raise changed(subject, f"it is a refusal: {code} {text[:200]}")
+    if kind not in {"Publication_MarketDocument", "GL_MarketDocument"}:
+        raise changed(subject, f"it is a {kind}")
+    found = [curve for series in _all(root, "TimeSeries") for curve in _curves(series, subject)]
+    if not found:
+        raise NoValues(f"{subject}: the document has no series", fix="check the zone and the span")
+    return found
+
+
+def _curves(series: Element, subject: str) -> list[Curve]:
+    curve_type = _text(series, "curveType") or _FIXED
+    if curve_type not in {_FIXED, _VARIABLE}:
+        raise changed(subject, f"its curve type is {curve_type!r}; known are {_FIXED} and {_VARIABLE}")
+    currency = _text(series, "currency_Unit.name")
+    unit = _text(series, "quantity_Measure_Unit.name")
+    if currency:
+        unit = f"{currency}/{_text(series, 'price_Measure_Unit.name')}"
+    sequence = _text(series, "classificationSequence_AttributeInstanceComponent.position") or "1"
+    if not sequence.isdigit():
+        raise changed(subject, f"the number of its auction is {sequence!r}")
+    consumed = _find(series, "outBiddingZone_Domain.mRID") is not None
+    generated = _find(series, "inBiddingZone_Domain.mRID") is not None or not consumed
+    psr, contract = _text(series, "MktPSRType/psrType"), _text(series, "contract_MarketAgreement.type")
+    return [
+        Curve(psr, generated, int(sequence), contract, unit, *_period(period, curve_type, subject))
+        for period in _all(series, "Period")
+    ]
+
+
+def _period(period: Element, curve_type: str, subject: str) -> tuple[timedelta, pd.DataFrame]:
+    start, end = (instant(_text(period, f"timeInterval/{edge}"), subject) for edge in ("start", "end"))
+    name = _text(period, "resolution")
+    step = _RESOLUTIONS.get(name)
+    if step is None or end <= start or (end - start) % step:
+        span = f"{start:%Y-%m-%dT%H:%MZ} to {end:%Y-%m-%dT%H:%MZ}"
+        raise changed(subject, f"its period from {span} is in steps of {name!r}")
+    count = (end - start) // step
+    values: dict[int, float] = {}
+    for point in _all(period, "Point"):
+        position, value = _point(point, start, step, subject)
+        if not 1 <= position <= count:
+            since = f"{start:%Y-%m-%dT%H:%MZ}"
+            raise changed(subject, f"position {position} lies outside the {count} of the period from {since}")
+        before = values.setdefault(position, value)
+        if before != value and not (math.isnan(before) and math.isnan(value)):
+            when = f"{start + (position - 1) * step:%Y-%m-%dT%H:%MZ}"
+            raise changed(subject, f"position {position} ({when}) is both {before:g} and {value:g}")
+    rows: list[tuple[datetime, datetime, float]] = []
+    value = math.nan
+    for i in range(count):
+        value = values.get(i + 1, value if curve_type == _VARIABLE else math.nan)
+        if not math.isnan(value):
+            rows.append((start + i * step, start + (i + 1) * step, value))
+    table = pd.DataFrame(rows, columns=["t_start", "t_end", "value"])
+    return step, table.astype({"t_start": "datetime64[us, UTC]", "t_end": "datetime64[us, UTC]", "value": float})
+
+
+def _point(point: Element, start: datetime, step: timedelta, subject: str) -> tuple[int, float]:
+    position = _text(point, "position")
+    if not position.isdigit():
+        raise changed(subject, f"a position of the period from {start:%Y-%m-%dT%H:%MZ} is {position!r}")
+    cell = _text(point, "price.amount") or _text(point, "quantity")
+    try:
+        return int(position), to_number(cell)
+    except ValueError:
+        when = f"{start + (int(position) - 1) * step:%Y-%m-%dT%H:%MZ}"
+        raise changed(subject, f"the value of {when} is {cell!r}") from None
+
+
+def _local(element: Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _all(element: Element, name: str) -> list[Element]:
+    return [child for child in element if _local(child) == name]
+
+
+def _find(element: Element, path: str) -> Element | None:
+    here: Any = element
+    for name in path.split("/"):
+        here = next((child for child in here if _local(child) == name), None)
+        if here is None:
+            return None
+    found: Element = here
+    return found
+
+
+def _text(element: Element, path: str) -> str:
+    found = _find(element, path)
+    return "" if found is None or found.text is None else found.text.strip()

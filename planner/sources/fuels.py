@@ -1,0 +1,48 @@
+"""Carbon of each fuel, in sets that are never mixed."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from planner.bundled import data_dir
+from planner.errors import ConfigError
+
+FUELS = ("coal", "gas", "oil", "biomass", "nuclear", "hydro", "wind", "solar", "geothermal", "unknown")
+SETS = {"direct": "direct-ipcc2014", "lifecycle": "lifecycle-ipcc2014"}
+"""Basis -> its factor set."""
+
+MIX_BASES = tuple(SETS)
+"""Bases for which there is a set."""
+
+
+@dataclass(frozen=True)
+class FuelFactors:
+    """One set.
+
+    Args:
+        id: Its name with its version, which stands beside every number made from it.
+        basis: "direct" or "lifecycle".
+        gco2_per_kwh: Carbon of each of FUELS, gCO2e/kWh.
+    """
+
+    id: str
+    basis: str
+    gco2_per_kwh: Mapping[str, float]
+
+
+@cache
+def fuel_factors(basis: str) -> FuelFactors:
+    """Return the set of a basis: the one of `data/factors.toml` that carbon accounts take by default too.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    name = SETS.get(basis)
+    if name is None:
+        raise ConfigError(f"there are no fuel factors of basis {basis!r}", fix=f"use one of {', '.join(SETS)}")
+    entry = tomllib.loads((data_dir() / "factors.toml").read_text(encoding="utf-8"))["set"][name]
+    values = {fuel: float(entry["gco2_per_kwh"][fuel]["value"]) for fuel in FUELS}
+    return FuelFactors(f"{name}/{entry['version']}", basis, values)

@@ -1,0 +1,97 @@
+"""Carbon intensity of a generation mix: each fuel's share times its factor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from planner.errors import SchemaChanged
+from planner.sources.resample import expand, finest
+from planner.sources.rows import NoValues
+from planner.sources.series import PARTIAL_MIX
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planner.sources.fuels import FuelFactors
+
+LARGEST_MISSING_SHARE = 0.05
+"""Share of the usual generation that a row may lack: it is then flagged "partial_mix"; beyond that it is a gap."""
+_JUMP = 20.0
+_LEAST_ROWS = 5
+
+
+def mix_intensity(parts: pd.DataFrame, fuel_of: Mapping[str, str], factors: FuelFactors, subject: str) -> pd.DataFrame:
+    """Return the carbon intensity of what was generated in each interval; imports are not in it.
+
+    A null is never a zero: where types that usually give more than 5 % are missing, the interval is a gap. A negative
+    generation is a plant's own use and counts as none.
+
+    Args:
+        parts: One row per type of generation and interval: columns t_start, t_end (datetime64 UTC), part (name of the
+            type), value (power, energy or share in any one unit; NaN where null), kind.
+        fuel_of: Fuel of each type, a key of the factors; a type that is not in it counts as "unknown".
+        factors: Carbon of each fuel.
+        subject: Source, signal and zone, for errors.
+
+    Returns:
+        Rows of a series in gCO2e/kWh.
+
+    Raises:
+        SchemaChanged: Two rows of one type and time differ, or all generation jumps by more than 20 times.
+        NoValues: Nothing is left.
+    """
+    _check_twice(parts, subject)
+    known = parts[parts.value.notna()]
+    if known.empty:
+        raise NoValues(f"{subject}: every value of the mix is null", fix="try again later, or use another source")
+    fine = expand(known.drop_duplicates(["part", "t_start"]), finest(known))
+    table = fine.pivot_table(index="t_start", columns="part", values="value", aggfunc="last").clip(lower=0.0)
+    total = table.sum(axis=1)
+    _check_jump(total, subject)
+    usual = table.mean()
+    missing_share = (
+        table.isna().to_numpy() @ (usual / usual.sum()).to_numpy() if usual.sum() > 0 else np.zeros(len(table))
+    )
+    factor = np.array([factors.gco2_per_kwh[fuel_of.get(part, "unknown")] for part in table.columns])
+    carbon = table.fillna(0.0).to_numpy() @ factor
+    told = fine.groupby("t_start").agg(t_end=("t_end", "first"), kind=("kind", "first"))
+    strange = ~np.isin(table.columns, list(fuel_of))
+    partial = table.isna().to_numpy().any(axis=1) & (missing_share > 0) | table.loc[:, strange].notna().any(axis=1)
+    rows = told.assign(value=carbon / total.where(total > 0), flags=np.where(partial, PARTIAL_MIX, ""))
+    rows = rows[(missing_share <= LARGEST_MISSING_SHARE) & rows.value.notna()]
+    if rows.empty:
+        raise NoValues(f"{subject}: no interval has a whole mix", fix="try again later, or use another source")
+    return rows.reset_index()[["t_start", "t_end", "value", "kind", "flags"]]
+
+
+def _check_twice(parts: pd.DataFrame, subject: str) -> None:
+    twice = parts[parts.duplicated(["part", "t_start"], keep=False) & parts.value.notna()]
+    if twice.empty:
+        return
+    spread = twice.groupby(["part", "t_start"]).value.agg(["min", "max"])
+    differing = spread[spread["min"] != spread["max"]]
+    if len(differing):
+        part, t_start = differing.index[0]
+        low, high = differing.iloc[0]
+        raise SchemaChanged(
+            f"{subject}: {part} at {t_start:%Y-%m-%dT%H:%M:%SZ} is {low:g} and {high:g}",
+            why="two rows of one type start at the same time and differ",
+            fix="look for a newer gridpace, and use data in a file meanwhile",
+        )
+
+
+def _check_jump(total: pd.Series[float], subject: str) -> None:
+    usual = float(total[total > 0].median()) if (total > 0).any() else 0.0
+    if usual <= 0 or len(total) < _LEAST_ROWS:
+        return
+    strange = total[(total > _JUMP * usual) | ((total < usual / _JUMP) & (total > 0))]
+    if len(strange):
+        raise SchemaChanged(
+            f"{subject}: all generation at {strange.index[0]:%Y-%m-%dT%H:%M:%SZ} is {strange.iloc[0]:g} where"
+            f" {usual:g} is usual",
+            why="the unit has probably changed on the way, or most types are missing",
+            fix="try again later, or use another source",
+        )

@@ -1,0 +1,85 @@
+"""Rows made finer and coarser again, and weeks of any zone."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import available_timezones
+
+import numpy as np
+import pandas as pd
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from planner.sources.resample import STEPS_MIN, compress, ends_of, expand, finest
+from planner.timegrid import SLOT_MINUTES, iso_week, zone
+
+FIVE = timedelta(minutes=5)
+EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
+VALUES = st.floats(-1e6, 1e6, allow_nan=False)
+ZONES = st.sampled_from(sorted(available_timezones()))
+STEPS = st.sampled_from((5, 15, 30, 60))
+
+
+def rows_of(step_minutes, values, gaps=()):
+    step = timedelta(minutes=step_minutes)
+    rows = [(EPOCH + i * step, EPOCH + (i + 1) * step, value) for i, value in enumerate(values) if i not in gaps]
+    table = pd.DataFrame(rows, columns=["t_start", "t_end", "value"]).assign(kind="actual", flags="")
+    return table.astype(dict.fromkeys(("t_start", "t_end"), "datetime64[us, UTC]"))
+
+
+@given(STEPS, st.lists(VALUES, min_size=1, max_size=60), st.sets(st.integers(0, 59), max_size=10))
+def test_any_series_made_of_five_minutes_and_compressed_again_is_the_same(step, values, gaps):
+    assume(set(range(len(values))) - gaps)
+    rows = rows_of(step, values, gaps)
+    again = compress(expand(rows, FIVE), timedelta(minutes=step))
+    pd.testing.assert_frame_equal(again, rows, check_exact=True)
+
+
+@given(st.lists(st.tuples(STEPS, VALUES), min_size=2, max_size=40))
+def test_a_series_of_mixed_resolutions_keeps_its_area(parts):
+    hours = [(step, value) for step, value in parts for _ in range(60 // step)]
+    starts = np.cumsum([0, *(step for step, _ in hours)])
+    table = pd.DataFrame(
+        {
+            "t_start": [EPOCH + timedelta(minutes=int(m)) for m in starts[:-1]],
+            "t_end": [EPOCH + timedelta(minutes=int(m)) for m in starts[1:]],
+            "value": [value for _, value in hours],
+        }
+    ).assign(kind="actual", flags="")
+    fine = expand(table, FIVE)
+    assert finest(fine) == FIVE
+    length_h = (table.t_end - table.t_start).dt.total_seconds() / 3600
+    assert np.isclose(fine.value.sum() / 12, (table.value * length_h).sum(), rtol=1e-9, atol=1e-3)
+    hourly = compress(fine, timedelta(hours=1))
+    assert len(hourly) == len(parts)
+    assert np.allclose(hourly.value, [value for _, value in parts], rtol=1e-12, atol=1e-9)
+
+
+@given(st.lists(st.tuples(st.sampled_from(STEPS_MIN), st.integers(3, 12)), min_size=1, max_size=6))
+def test_ends_are_found_whatever_resolutions_follow_each_other(stretches):
+    steps = [step for step, count in stretches for _ in range(count)]
+    edges = [EPOCH + timedelta(minutes=int(m)) for m in np.cumsum([0, *steps])]
+    found = ends_of(pd.DatetimeIndex(edges[:-1]), "test")
+    assert found.tolist() == edges[1:]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(sorted(available_timezones())),
+    st.dates(date(1975, 1, 1), date(2037, 12, 1)),
+    st.sampled_from(SLOT_MINUTES),
+)
+def test_any_week_of_any_zone_has_the_slots_that_its_clocks_give_it(name, day, minutes):
+    tz = zone(name)
+    year, week, _ = day.isocalendar()
+    monday = date.fromisocalendar(year, week, 1)
+    first, last = (
+        datetime(d.year, d.month, d.day, tzinfo=tz).astimezone(UTC) for d in (monday, monday + timedelta(days=7))
+    )
+    assume(first.timestamp() % (60 * minutes) == 0)  # a week of an odd offset is refused with its reason
+    assume((last - first) % timedelta(minutes=minutes) == timedelta(0))
+    grid = iso_week(f"{year}-W{week:02d}", tz, minutes)
+    assert (grid.start, grid.end) == (first, last)
+    assert grid.n_slots == (last - first) / timedelta(minutes=minutes)
+    offsets = [t.astimezone(tz).utcoffset() for t in (grid.start, grid.end)]
+    assert grid.hours == 168 - (offsets[1] - offsets[0]) / timedelta(hours=1)
