@@ -203,7 +203,7 @@ def test_a_provider_that_can_counts_what_the_site_counts(provider):
     named = f'[sources.carbon]\nprovider = "{provider}"\n'
     made = site(named, ('basis = "direct"', 'basis = "lifecycle"'))
     (carbon, *_) = providers(
-        made.sources, made.place, made.carbon.basis, Path(), price_wanted=False, sun_wanted=False
+        made.sources, made.place, made.carbon.basis, Path(), price_wanted=False, sun_wanted=False, wind_wanted=False
     ).values()
     assert open_source(carbon.spec, offline=True).basis == "lifecycle"
     with pytest.raises(SiteFaults, match="of basis 'direct'; the site counts 'lifecycle'"):
