@@ -75,11 +75,11 @@ def gather(
 
 def _check_outputs(site: Site, grid: TimeGrid) -> None:
     for ppa in site.ppas:
-        if ppa.output is not None and not ppa.output.covers(grid.start, grid.end):
-            hours = len(ppa.output.output_kw)
+        known = ppa.output_kw
+        if known is not None and not known.covers(grid.start, grid.end):
             raise GapInSeries(
-                f"the farm of agreement {ppa.name!r} has {hours} hours of output from {iso(ppa.output.start)} on, not "
-                f"all of those from {iso(grid.start)} to {iso(grid.end)}",
+                f"the output of the farm of agreement {ppa.name!r} in {known.source} covers {iso(known.start)} to "
+                f"{iso(known.end)}, but the week is {iso(grid.start)} to {iso(grid.end)}",
                 fix="give every hour of the week one row, or describe the farm by its turbines or modules",
             )
 
