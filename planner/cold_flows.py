@@ -65,21 +65,13 @@ def cold_flows(week: Week, block: Block, decided: BlockSchedule, least_kw: Float
         least_kw: Least IT power of each slot, kW, shape (T,).
         most_kw: Largest IT power of each slot, kW, shape (T,).
     """
-    still = np.zeros(week.grid.n_slots)
-    plant, store = block.plant, store_row(block.plant, week.grid.slot_h)
-    if plant.loop is None or (store is None and block.heat is None):
-        return ColdFlows(still, still, still, still)
-    given_kw = np.where(week.plant_powered(block), plant.liquid_heat_share * least_kw, 0.0)
-    fill, draw, cold_kwh = still, still, still
-    if store is not None:
-        fill, draw = (_clean(kw, store.power_kw) for kw in (decided.fill_kw_th, decided.draw_kw_th))
-        fill, draw, cold_kwh = _stored(store, _within_limits(week, block, fill, most_kw), np.minimum(draw, given_kw))
-    sold = still
+    store = store_row(block.plant, week.grid.slot_h)
+    most_flow_kw = 0.0 if store is None else store.power_kw
+    fill, draw = (_clean(kw, most_flow_kw) for kw in (decided.fill_kw_th, decided.draw_kw_th))
+    sold = _clean(decided.heat_sold_kw_th, np.inf)
     if block.heat is not None:
-        wanted = _clean(decided.heat_sold_kw_th, np.inf)
-        sold = _sold(week, block, np.minimum(wanted, block.heat.demand_kw), given_kw - draw, (least_kw, most_kw))
-        sold = _within_capacity(week, block, sold, fill - draw, most_kw)
-    return ColdFlows(fill, draw, cold_kwh, sold)
+        sold = np.minimum(sold, block.heat.demand_kw)
+    return _taken(week, block, (fill, draw, sold), (least_kw, most_kw), most_kw)
 
 
 def kept_flows(week: Week, block: Block, plan: BlockPlan, least_kw: Floats, most_kw: Floats) -> ColdFlows:
@@ -95,22 +87,34 @@ def kept_flows(week: Week, block: Block, plan: BlockPlan, least_kw: Floats, most
         least_kw: Least IT power of each slot, kW, shape (T,).
         most_kw: Largest IT power of each slot, kW, shape (T,).
     """
-    still = np.zeros(week.grid.n_slots)
-    store = store_row(block.plant, week.grid.slot_h)
-    if block.plant.loop is None or (store is None and block.heat is None):
+    fill, draw, sold = (np.array(kw or (0.0,)) for kw in (plan.fill_kw_th, plan.draw_kw_th, plan.heat_sold_kw_th))
+    # what the calendar fills at just this IT power is not dropped for the last bit of a sum
+    return _taken(week, block, (fill, draw, sold), (least_kw, most_kw), most_kw * (1.0 - SAME_SHARE))
+
+
+def _taken(
+    week: Week, block: Block, asked: tuple[Floats, Floats, Floats], it_kw: tuple[Floats, Floats], filled_at_kw: Floats
+) -> ColdFlows:
+    """Return what is taken of the filling, drawing and sale that are asked for.
+
+    Args:
+        week: All inputs.
+        block: The block.
+        asked: The three, kW of heat, each of shape (T,) or (1,).
+        it_kw: Least and largest IT power of each slot, kW, shape (T,) each.
+        filled_at_kw: IT power at which the plant must have room for filling, kW, shape (T,).
+    """
+    still, store = np.zeros(week.grid.n_slots), store_row(block.plant, week.grid.slot_h)
+    if block.plant.loop is None:
         return ColdFlows(still, still, still, still)
-    given_kw = np.where(week.plant_powered(block), block.plant.liquid_heat_share * least_kw, 0.0)
-    fill, draw, sold = (
-        np.array(kw) if kw else still for kw in (plan.fill_kw_th, plan.draw_kw_th, plan.heat_sold_kw_th)
-    )
-    cold_kwh = still
+    fill, draw, cold_kwh, sold = still, still, still, still
+    given_kw = np.where(week.plant_powered(block), block.plant.liquid_heat_share * it_kw[0], 0.0)
     if store is not None:
-        # what the calendar fills at just this IT power is not dropped for the last bit of a sum
-        fill = _within_limits(week, block, fill, most_kw * (1.0 - SAME_SHARE))
-        fill, draw, cold_kwh = _stored(store, fill, np.minimum(draw, given_kw))
+        filled = _within_limits(week, block, asked[0], filled_at_kw)
+        fill, draw, cold_kwh = _stored(store, filled, np.minimum(asked[1], given_kw))
     if block.heat is not None:
-        sold = _sold(week, block, sold, given_kw - draw, (least_kw, most_kw))
-        sold = _within_capacity(week, block, sold, fill - draw, most_kw)
+        sold = _sold(week, block, asked[2], given_kw - draw, it_kw)
+        sold = _within_capacity(week, block, sold, fill - draw, it_kw[1])
     return ColdFlows(fill, draw, cold_kwh, sold)
 
 
