@@ -181,4 +181,4 @@ def test_a_site_file_with_other_runs_is_refused(folder):
     arguments = ["event.json", "--site", "renamed.toml", "--out", "week", "--at", AT, "--offline"]
     done = gridpace("respond", *arguments, cwd=folder)
     assert done.returncode == 2
-    assert "have not the same runs: 'newcomer', " in done.stderr
+    assert "'newcomer' is in one of them" in done.stderr
