@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from power.renewables import SolarArray
     from power.wind import WindTurbines
 
-AS_PRODUCED, BASELOAD = KINDS = ("as_produced", "baseload")
-PHYSICAL, DIFFERENCE = SETTLEMENTS = ("physical", "difference")
+AS_PRODUCED, BASELOAD = ("as_produced", "baseload")
+PHYSICAL, DIFFERENCE = ("physical", "difference")
 
 
 @dataclass(frozen=True)
