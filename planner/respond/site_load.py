@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.cold_flows import kept_flows, planned_flows
+from planner.cold_flows import ROUNDING_KW, kept_flows, planned_flows
 from planner.decimals import published
 from planner.respond.course import OFF, gang_kw
 from power.battery import states_kwh
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from planner.week import Block, Week
     from thermal.plant import CoolingState
     from trainer_hooks.contract import BlockPlan
-
-ROUNDING_KW = 1e-5
-"""Below: several figures of a file, each with its last decimal rounded."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ def program() -> Matrix:
         a=sparse.csr_array(np.array([[1.0, -1.0]])),
         row_lower=np.array([-np.inf]),
         row_upper=np.array([0.0]),
+        row_names=("needs",),
     )
 
 
