@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.decimals import DECIMALS, LAST, rounded_down
+from planner.decimals import DECIMALS, LAST, ROUNDING, rounded_down
 from thermal.plant import cooling, setpoint_c, w_max_kw, w_max_n1_kw
 from thermal.reuse import HeatFlows, lift
 from thermal.rows import heat_row, store_row
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 WARM_K = 1e-4  # water warmer than the tank's by this is not filled in
 HALVINGS = 30
 SAME_SHARE = 1e-9
-ROUNDING_KW = 1e-5  # several figures of a file, each with its last decimal rounded
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def kept_flows(week: Week, block: Block, plan: BlockPlan, least_kw: Floats, most
         most_kw: Largest IT power of each slot, kW, shape (T,).
     """
     fill, draw, sold = (np.array(kw or (0.0,)) for kw in (plan.fill_kw_th, plan.draw_kw_th, plan.heat_sold_kw_th))
-    own_kw = np.array(plan.facility_kw) - np.array(plan.import_kw) + ROUNDING_KW
+    own_kw = np.array(plan.facility_kw) - np.array(plan.import_kw) + ROUNDING
     room_kw = np.minimum(week.capacity_kw(block), week.import_limit_kw(block) + own_kw)
     # what the calendar fills at just this IT power is not dropped for the last bit of a sum
     return _taken(week, block, (fill, draw, sold), (least_kw, most_kw), most_kw * (1.0 - SAME_SHARE), room_kw)

@@ -136,13 +136,11 @@ def dispatch(
             np.round(np.minimum(export_kw + np.maximum(spare_kw, 0.0), most_kw), DECIMALS), dtype=np.float64
         )
     made_kw = solar_kw + wind_kw + sum(groups_kw, np.zeros_like(it_kw))
-    short_kw = np.clip(
-        np.round(load_kw + charge_kw + export_kw - discharge_kw - made_kw - most_import_kw, 6), 0.0, None
-    )
+    short_kw = np.round(load_kw + charge_kw + export_kw - discharge_kw - made_kw - most_import_kw, DECIMALS)
     export_kw, short_kw = _less(export_kw, np.maximum(short_kw, 0.0))
     for i, (g, group) in enumerate(zip(decided.generators, block.generators, strict=True)):
         more_kw = np.clip(short_kw, 0.0, np.maximum(g.units_on * group.unit_kw - groups_kw[i], 0.0))
-        groups_kw[i], short_kw = np.round(groups_kw[i] + more_kw, 6), short_kw - more_kw
+        groups_kw[i], short_kw = np.round(groups_kw[i] + more_kw, DECIMALS), short_kw - more_kw
     made_kw = solar_kw + wind_kw + sum(groups_kw, np.zeros_like(it_kw))
     import_kw = np.round(load_kw + charge_kw + export_kw - discharge_kw - made_kw, DECIMALS)
     both_kw = np.clip(np.minimum(import_kw, export_kw), 0.0, None)
