@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.decimals import DECIMALS, LAST, rounded_down
+from planner.decimals import DECIMALS, LAST, ROUNDING, rounded_down
 from thermal.plant import cooling, setpoint_c, w_max_kw, w_max_n1_kw
 from thermal.reuse import HeatFlows, lift
 from thermal.rows import heat_row, store_row
@@ -51,7 +51,15 @@ class ColdFlows:
         return self.fill_kw_th - self.draw_kw_th
 
 
-def cold_flows(week: Week, block: Block, decided: BlockSchedule, least_kw: Floats, most_kw: Floats) -> ColdFlows:
+def cold_flows(
+    week: Week,
+    block: Block,
+    decided: BlockSchedule,
+    least_kw: Floats,
+    most_kw: Floats,
+    *,
+    within_import: bool = False,
+) -> ColdFlows:
     """Return the flows that a block's physics takes at every instant of each slot.
 
     No more is drawn and sold than the racks give when they give least, than tank and heat pumps carry, and than the
@@ -64,22 +72,19 @@ def cold_flows(week: Week, block: Block, decided: BlockSchedule, least_kw: Float
         decided: The decisions.
         least_kw: Least IT power of each slot, kW, shape (T,).
         most_kw: Largest IT power of each slot, kW, shape (T,).
+        within_import: Whether heat pumps hold back, too, where the grid would not let in what they take beside all that
+            the decisions make behind the meter.
     """
-    still = np.zeros(week.grid.n_slots)
-    plant, store = block.plant, store_row(block.plant, week.grid.slot_h)
-    if plant.loop is None or (store is None and block.heat is None):
-        return ColdFlows(still, still, still, still)
-    given_kw = np.where(week.plant_powered(block), plant.liquid_heat_share * least_kw, 0.0)
-    fill, draw, cold_kwh = still, still, still
-    if store is not None:
-        fill, draw = (_clean(kw, store.power_kw) for kw in (decided.fill_kw_th, decided.draw_kw_th))
-        fill, draw, cold_kwh = _stored(store, _within_limits(week, block, fill, most_kw), np.minimum(draw, given_kw))
-    sold = still
+    store = store_row(block.plant, week.grid.slot_h)
+    most_flow_kw = 0.0 if store is None else store.power_kw
+    fill, draw = (_clean(kw, most_flow_kw) for kw in (decided.fill_kw_th, decided.draw_kw_th))
+    sold = _clean(decided.heat_sold_kw_th, np.inf)
     if block.heat is not None:
-        wanted = _clean(decided.heat_sold_kw_th, np.inf)
-        sold = _sold(week, block, np.minimum(wanted, block.heat.demand_kw), given_kw - draw, (least_kw, most_kw))
-        sold = _within_capacity(week, block, sold, fill - draw, most_kw)
-    return ColdFlows(fill, draw, cold_kwh, sold)
+        sold = np.minimum(sold, block.heat.demand_kw)
+    room_kw = week.capacity_kw(block)
+    if within_import:
+        room_kw = np.minimum(room_kw, week.import_limit_kw(block) + _own_kw(block, decided))
+    return _taken(week, block, (fill, draw, sold), (least_kw, most_kw), most_kw, room_kw)
 
 
 def kept_flows(week: Week, block: Block, plan: BlockPlan, least_kw: Floats, most_kw: Floats) -> ColdFlows:
@@ -95,22 +100,52 @@ def kept_flows(week: Week, block: Block, plan: BlockPlan, least_kw: Floats, most
         least_kw: Least IT power of each slot, kW, shape (T,).
         most_kw: Largest IT power of each slot, kW, shape (T,).
     """
-    still = np.zeros(week.grid.n_slots)
-    store = store_row(block.plant, week.grid.slot_h)
-    if block.plant.loop is None or (store is None and block.heat is None):
+    fill, draw, sold = (np.array(kw or (0.0,)) for kw in (plan.fill_kw_th, plan.draw_kw_th, plan.heat_sold_kw_th))
+    own_kw = np.array(plan.facility_kw) - np.array(plan.import_kw) + ROUNDING
+    room_kw = np.minimum(week.capacity_kw(block), week.import_limit_kw(block) + own_kw)
+    # what the calendar fills at just this IT power is not dropped for the last bit of a sum
+    return _taken(week, block, (fill, draw, sold), (least_kw, most_kw), most_kw * (1.0 - SAME_SHARE), room_kw)
+
+
+def _own_kw(block: Block, decided: BlockSchedule) -> Floats:
+    """Return what a block can take from behind its meter by its decisions, running units at their most, kW."""
+    own_kw = decided.solar_used_kw + decided.discharge_kw - decided.charge_kw
+    if decided.wind_used_kw is not None:
+        own_kw = own_kw + decided.wind_used_kw
+    for g, group in zip(decided.generators, block.generators, strict=True):
+        own_kw = own_kw + g.units_on * group.unit_kw
+    return own_kw
+
+
+def _taken(
+    week: Week,
+    block: Block,
+    asked: tuple[Floats, Floats, Floats],
+    it_kw: tuple[Floats, Floats],
+    filled_at_kw: Floats,
+    room_kw: Floats,
+) -> ColdFlows:
+    """Return what is taken of the filling, drawing and sale that are asked for.
+
+    Args:
+        week: All inputs.
+        block: The block.
+        asked: The three, kW of heat, each of shape (T,) or (1,).
+        it_kw: Least and largest IT power of each slot, kW, shape (T,) each.
+        filled_at_kw: IT power at which the plant must have room for filling, kW, shape (T,).
+        room_kw: Facility power up to which heat pumps may take it, kW, shape (T,).
+    """
+    still, store = np.zeros(week.grid.n_slots), store_row(block.plant, week.grid.slot_h)
+    if block.plant.loop is None:
         return ColdFlows(still, still, still, still)
-    given_kw = np.where(week.plant_powered(block), block.plant.liquid_heat_share * least_kw, 0.0)
-    fill, draw, sold = (
-        np.array(kw) if kw else still for kw in (plan.fill_kw_th, plan.draw_kw_th, plan.heat_sold_kw_th)
-    )
-    cold_kwh = still
+    fill, draw, cold_kwh, sold = still, still, still, still
+    given_kw = np.where(week.plant_powered(block), block.plant.liquid_heat_share * it_kw[0], 0.0)
     if store is not None:
-        # what the calendar fills at just this IT power is not dropped for the last bit of a sum
-        fill = _within_limits(week, block, fill, most_kw * (1.0 - SAME_SHARE))
-        fill, draw, cold_kwh = _stored(store, fill, np.minimum(draw, given_kw))
+        filled = _within_limits(week, block, asked[0], filled_at_kw)
+        fill, draw, cold_kwh = _stored(store, filled, np.minimum(asked[1], given_kw))
     if block.heat is not None:
-        sold = _sold(week, block, sold, given_kw - draw, (least_kw, most_kw))
-        sold = _within_capacity(week, block, sold, fill - draw, most_kw)
+        sold = _sold(week, block, asked[2], given_kw - draw, it_kw)
+        sold = _within_room(week, block, sold, fill - draw, it_kw[1], room_kw)
     return ColdFlows(fill, draw, cold_kwh, sold)
 
 
@@ -215,13 +250,12 @@ def _sold(week: Week, block: Block, wanted: Floats, given_kw: Floats, it_kw: tup
     return np.minimum(np.broadcast_to(wanted, one.shape), np.maximum(rounded_down(most_kw / np.maximum(*taken)), 0.0))
 
 
-def _within_capacity(week: Week, block: Block, sold: Floats, tank_kw: Floats, most_kw: Floats) -> Floats:
-    """Return heat sold with which the block stays within its capacity, kW; 0 where it is beyond it anyway."""
-    capacity_kw = week.capacity_kw(block)
+def _within_room(week: Week, block: Block, sold: Floats, tank_kw: Floats, most_kw: Floats, room_kw: Floats) -> Floats:
+    """Return heat sold with which the block stays within its room, kW; 0 where it is beyond it anyway."""
 
     def fits(kw: Floats) -> npt.NDArray[np.bool_]:
         state = state_at(week, block, most_kw, kw, tank_kw)
-        return np.asarray(most_kw + state.cooling_kw + state.heat_pump_kw <= capacity_kw)
+        return np.asarray(most_kw + state.cooling_kw + state.heat_pump_kw <= room_kw)
 
     whole = fits(sold)
     if whole.all():

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 DECIMALS = 6
 LAST = 10.0**-DECIMALS
 """One of the last decimal; a solver's zero too."""
+ROUNDING = 10.0 * LAST
+"""What a sum of several figures of a file may be off by, each with its last decimal rounded."""
 
 
 def published(values: npt.NDArray[np.float64]) -> tuple[float, ...]:

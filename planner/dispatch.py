@@ -73,6 +73,7 @@ def dispatch(
     block: Block,
     slot_h: float,
     *,
+    most_import_kw: npt.NDArray[np.float64],
     cold: ColdFlows,
     heat_pump_kw: npt.NDArray[np.float64],
 ) -> BlockFlows:
@@ -81,7 +82,8 @@ def dispatch(
     A discharge above load and export, less what running units must give, is cut to that, and a charge that the store
     then has no room for is cut to the room. Where solar, wind and generators then give more than is taken, generators
     give less, down to the lowest power of the units that run, then wind, then solar; what units must give beyond that
-    is exported as far as the block may.
+    is exported as far as the block may. Where the exact load would import more than the grid lets in, less is exported,
+    and units that run then give more, up to what they can.
 
     Args:
         it_kw: IT power per slot, kW, shape (T,).
@@ -90,6 +92,7 @@ def dispatch(
         offers: What sun and wind could give.
         block: The block.
         slot_h: Length of a slot, h.
+        most_import_kw: What the grid lets in per slot, kW, shape (T,).
         cold: Flows of tank and heat sold.
         heat_pump_kw: Exact power of the heat pumps per slot, kW, shape (T,).
     """
@@ -132,6 +135,12 @@ def dispatch(
         export_kw = np.asarray(
             np.round(np.minimum(export_kw + np.maximum(spare_kw, 0.0), most_kw), DECIMALS), dtype=np.float64
         )
+    made_kw = solar_kw + wind_kw + sum(groups_kw, np.zeros_like(it_kw))
+    short_kw = np.round(load_kw + charge_kw + export_kw - discharge_kw - made_kw - most_import_kw, DECIMALS)
+    export_kw, short_kw = _less(export_kw, np.maximum(short_kw, 0.0))
+    for i, (g, group) in enumerate(zip(decided.generators, block.generators, strict=True)):
+        more_kw = np.clip(short_kw, 0.0, np.maximum(g.units_on * group.unit_kw - groups_kw[i], 0.0))
+        groups_kw[i], short_kw = np.round(groups_kw[i] + more_kw, DECIMALS), short_kw - more_kw
     made_kw = solar_kw + wind_kw + sum(groups_kw, np.zeros_like(it_kw))
     import_kw = np.round(load_kw + charge_kw + export_kw - discharge_kw - made_kw, DECIMALS)
     both_kw = np.clip(np.minimum(import_kw, export_kw), 0.0, None)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from planner.errors import ConfigError
-from trainer_hooks.calendar import CalendarError, read_runs
+from trainer_hooks.calendar import HEADER_FILE, CalendarError, read_runs
+from trainer_hooks.publish import POINTER
 
 if TYPE_CHECKING:
     from trainer_hooks.contract import Calendar, RunCalendar
@@ -49,6 +50,11 @@ def read_published(path: Path) -> tuple[Calendar, tuple[RunCalendar, ...], Path]
     """
     inside = path / CALENDARS
     root = inside if inside.is_dir() else path
+    if not root.is_file() and not any((root / name).is_file() for name in (POINTER, HEADER_FILE)):
+        raise ConfigError(
+            f"there is no published calendar in {path}",
+            fix="plan the week with `gridpace plan`, or name the folder into which it was planned",
+        )
     try:
         header, runs = read_runs(root)
     except CalendarError as error:

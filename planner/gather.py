@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from planner.errors import ConfigError, GapInSeries
 from planner.margins import with_margins
 from planner.outlook import FIELDS, FLAT_PRICE, gather_signals
+from planner.price_slips import check_price_units
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, to_utc, zone
 from planner.week import Block, Signals, Week, firm_kw, idle_it_kw
 from thermal.plant import cooling
@@ -44,7 +45,7 @@ def gather(
             other slots, another basis, another flat price or sunshine or wind that nobody asked for then.
 
     Raises:
-        ConfigError: The week's name is none, a run is overdue, or no run has work left.
+        ConfigError: The week's name is none, a run is overdue, no run has work left, or prices are per MWh.
         DataUnavailable: A series cannot be had.
     """
     tz = zone(site.place.timezone)
@@ -53,6 +54,7 @@ def gather(
     if gathered is None or not _fits(gathered, site, grid):
         gathered = gather_signals(site, grid, now=now, offline=offline, cache=cache)
     _check_outputs(site, grid)
+    check_price_units(site, gathered.signals.price_per_kwh)
     runs, complete = runs_of_week(site, grid)
     return Week(
         site=site.name,
@@ -75,11 +77,11 @@ def gather(
 
 def _check_outputs(site: Site, grid: TimeGrid) -> None:
     for ppa in site.ppas:
-        if ppa.output is not None and not ppa.output.covers(grid.start, grid.end):
-            hours = len(ppa.output.output_kw)
+        known = ppa.output_kw
+        if known is not None and not known.covers(grid.start, grid.end):
             raise GapInSeries(
-                f"the farm of agreement {ppa.name!r} has {hours} hours of output from {iso(ppa.output.start)} on, not "
-                f"all of those from {iso(grid.start)} to {iso(grid.end)}",
+                f"the output of the farm of agreement {ppa.name!r} in {known.source} covers {iso(known.start)} to "
+                f"{iso(known.end)}, but the week is {iso(grid.start)} to {iso(grid.end)}",
                 fix="give every hour of the week one row, or describe the farm by its turbines or modules",
             )
 

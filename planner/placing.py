@@ -10,6 +10,7 @@ import numpy as np
 from power.battery import FREE, holding_kw
 from power.blocks import ramp_excess_kw
 from power.gpu import at_limit
+from thermal.limit import within_power_kw
 from thermal.plant import cooling
 from thermal.reserve import carried_it_kw
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 Added: TypeAlias = "Mapping[str, npt.NDArray[np.float64]]"
 """Block -> what a gang adds to its IT power per slot, kW, shape (T,)."""
 
-_BISECTIONS = 60
 _HAIR = 1e-9
 
 
@@ -172,11 +172,5 @@ def room_kw(week: Week) -> dict[str, npt.NDArray[np.float64]]:
 def _room_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
     dry_c, wet_c = week.signals.dry_bulb_c, week.signals.wet_bulb_c
     allowed_kw = week.firm_kw(block) - resting_charge_kw(week, block)
-    low, high = np.zeros(week.grid.n_slots), carried_it_kw(block.plant, block.reserve, dry_c, wet_c)
-    whole = high + cooling(block.plant, high, dry_c, wet_c).cooling_kw <= allowed_kw
-    most_kw = high.copy()
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        safe = middle + cooling(block.plant, middle, dry_c, wet_c).cooling_kw <= allowed_kw
-        low, high = np.where(safe, middle, low), np.where(safe, high, middle)
-    return np.where(whole, most_kw, low)
+    carried_kw = carried_it_kw(block.plant, block.reserve, dry_c, wet_c)
+    return within_power_kw(block.plant, carried_kw, allowed_kw, dry_c, wet_c)

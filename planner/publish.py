@@ -172,7 +172,7 @@ def _flows(week: Week, schedule: Schedule, runs: list[RunSlots]) -> list[BlockFl
         it_kw = block_it_kw(week, block, runs, parts)
         powered = week.plant_powered(block)[parts.slot]
         ends_kw = (np.minimum.reduceat(it_kw, first), np.maximum.reduceat(it_kw, first))
-        cold = cold_flows(week, block, decided[block.name], *ends_kw)
+        cold = cold_flows(week, block, decided[block.name], *ends_kw, within_import=True)
         state = state_at(week, block, it_kw, cold.heat_sold_kw_th, cold.tank_kw, parts.slot)
         flows.append(
             dispatch(
@@ -182,6 +182,7 @@ def _flows(week: Week, schedule: Schedule, runs: list[RunSlots]) -> list[BlockFl
                 Offers(week.solar_kw(block), week.wind_kw(block)),
                 block,
                 week.grid.slot_h,
+                most_import_kw=week.import_limit_kw(block),
                 cold=cold,
                 heat_pump_kw=parts.mean(state.heat_pump_kw),
             )

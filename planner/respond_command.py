@@ -100,6 +100,13 @@ def _answered(
                 fix="name the site file that the calendar was made from",
             )
         week = week_of(header, site, home, offline=offline)
+        strange = {run.run for run in runs} ^ {run.name for run in week.runs}
+        if strange:
+            names = ", ".join(repr(name) for name in sorted(strange))
+            raise ConfigError(
+                f"the calendar in {folder} and the site file {site} have not the same runs: {names} is in one of them",
+                fix="name the site file as it was when the calendar was made, or plan again and answer with that",
+            )
         measured = None if meter is None else _measured(week, meter, asked, now)
     with stage("answering, and having the answer judged"):
         response, changed = respond(

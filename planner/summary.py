@@ -162,7 +162,7 @@ def closing_lines(outcome: Outcome, files: Mapping[str, str]) -> tuple[str, ...]
         f"cost       {wording.money(found.cost, outcome.week.prices.currency)}{_against(outcome, 'cost_pct')}",
         f"energy     {wording.energy(found.energy_kwh)}{_against(outcome, 'energy_pct')}; {peak}{reuse}",
         f"deadlines  {kept} of {found.deadlines} kept{names}{broken}",
-        *(f"offer      {sentence}" for sentence in power_view.offer_sentences(outcome)),
+        *(f"offer      {sentence.removeprefix('Offer ')}" for sentence in power_view.offer_sentences(outcome)),
         *agreements_view.closing_lines(outcome),
         f"files      {_within(tuple(files.values()))}",
     )

@@ -405,8 +405,8 @@ class Week:
         A farm off site is taken to see the site's own weather.
         """
         made_kw = self._made_kw(ppa.solar, ppa.wind, signals)
-        if ppa.output is not None:
-            made_kw += ppa.output.slot_kw(self.grid.start, self.grid.slot_minutes, self.grid.n_slots)
+        if ppa.output_kw is not None:
+            made_kw += ppa.output_kw.per_slot(self.grid.start, self.grid.slot_minutes, self.grid.n_slots)
         return ppa.baseload_kw + ppa.share * made_kw
 
     def _made_kw(

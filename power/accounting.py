@@ -3,30 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from power.embodied import Server
     from power.factors import FactorSet
-
-
-@dataclass(frozen=True)
-class HourlyValues:
-    """A series of whole hours.
-
-    Args:
-        start: First instant, UTC.
-        values: One value per hour, shape (H,).
-        source: Where it comes from.
-    """
-
-    start: datetime
-    values: npt.NDArray[np.float64]
-    source: str
+    from power.hourly import HourlyValues
 
 
 @dataclass(frozen=True)

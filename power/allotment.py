@@ -61,21 +61,3 @@ def totals(
     """
     sums = share @ np.array(list(columns.values())).T
     return dict(zip(columns, np.ascontiguousarray(sums.T), strict=True))
-
-
-def rolled_up(values: npt.NDArray[np.float64], slots: int) -> npt.NDArray[np.float64]:
-    """Return the sums of every `slots` neighbouring slots.
-
-    Args:
-        values: Sums per slot, shape (..., T); T is a multiple of `slots`.
-        slots: Slots of one row.
-
-    Returns:
-        Shape (..., T / slots).
-    """
-    if slots == 1:
-        return values
-    found = values[..., ::slots].copy()
-    for i in range(1, slots):
-        found += values[..., i::slots]
-    return found

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from power.quarters import Quarters
 
 Profile = Literal["base", "peak", "week", "custom"]
-PROFILES: tuple[Profile, ...] = ("base", "peak", "week", "custom")
 WEEK_HOURS = 168
 PEAK_FROM_MIN, PEAK_UNTIL_MIN, PEAK_LAST_DAY = 8 * HOUR_MIN, 20 * HOUR_MIN, 5
 HOUR_QUARTERS = HOUR_MIN // QUARTER_MIN

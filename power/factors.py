@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
-
-DIRECT: Final = "direct"
-LIFECYCLE: Final = "lifecycle"
 
 
 class MixedBasis(ValueError):

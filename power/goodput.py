@@ -61,18 +61,6 @@ def gang_failures_per_s(gpus: int, failures_per_gpu_day: float) -> float:
     return gpus * failures_per_gpu_day / DAY_S
 
 
-def young_interval_s(save_s: float, mean_between_s: float) -> float:
-    """Return Young's checkpoint interval, the square root of twice the save time times the time between failures.
-
-    Args:
-        save_s: Time to save a checkpoint, s.
-        mean_between_s: Mean time between failures, s.
-
-    Source: Young (1974), first order; for save times far below the time between failures.
-    """
-    return max(SHORTEST_INTERVAL_S, math.sqrt(2.0 * save_s * mean_between_s))
-
-
 def daly_interval_s(save_s: float, mean_between_s: float) -> float:
     """Return Daly's higher-order checkpoint interval, training time between two saves.
 

@@ -9,7 +9,6 @@ makes, whatever the site does: it decides nothing and is paid beside the plan.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,33 +20,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from power.hourly import HourlyValues
     from power.renewables import SolarArray
     from power.wind import WindTurbines
 
-AS_PRODUCED, BASELOAD = KINDS = ("as_produced", "baseload")
-PHYSICAL, DIFFERENCE = SETTLEMENTS = ("physical", "difference")
-
-
-@dataclass(frozen=True)
-class HourlyOutput:
-    """What a farm makes hour by hour, as its operator forecasts it.
-
-    Args:
-        start: First instant, UTC, a whole hour.
-        output_kw: Hourly means, kW, shape (H,).
-    """
-
-    start: datetime
-    output_kw: npt.NDArray[np.float64]
-
-    def covers(self, start: datetime, end: datetime) -> bool:
-        """Return whether all hours from one instant to another are known."""
-        return self.start <= start and end <= self.start + len(self.output_kw) * timedelta(hours=1)
-
-    def slot_kw(self, start: datetime, slot_minutes: int, n_slots: int) -> npt.NDArray[np.float64]:
-        """Return the output of slots no longer than an hour, kW, shape (T,); IndexError where it is not known."""
-        first_min = round((start - self.start) / timedelta(minutes=1))
-        return self.output_kw[(first_min + slot_minutes * np.arange(n_slots)) // 60]
+AS_PRODUCED, BASELOAD = ("as_produced", "baseload")
+PHYSICAL, DIFFERENCE = ("physical", "difference")
 
 
 @dataclass(frozen=True)
@@ -64,7 +42,7 @@ class Ppa:
         share: Share of the farm's output that is bought.
         solar: The farm's array, or None.
         wind: The farm's turbines, or None.
-        output: What the farm makes per hour, kW, in place of array and turbines, or None.
+        output_kw: What the farm makes per hour, kW, in place of array and turbines, or None.
         baseload_kw: Power of a baseload, kW; 0 where it is as produced.
         technology: Such as "wind"; for the market-based account.
         factor_gco2_per_kwh: Carbon of its energy, of the plan's own basis, gCO2e/kWh.
@@ -80,7 +58,7 @@ class Ppa:
     share: float = 1.0
     solar: SolarArray | None = None
     wind: WindTurbines | None = None
-    output: HourlyOutput | None = None
+    output_kw: HourlyValues | None = None
     baseload_kw: float = 0.0
     technology: str = ""
     factor_gco2_per_kwh: float = 0.0

@@ -97,3 +97,8 @@ def sample_accounts(outcome: Outcome | None = None) -> CarbonAccounts:
     found = carbon_accounts(given.week, given.calendar, given.runs, given.evaluation)
     assert found is not None
     return found
+
+
+def rolled_up(values: np.ndarray, slots: int) -> np.ndarray:
+    """The sums of every `slots` neighbouring slots."""
+    return values.reshape(*values.shape[:-1], -1, slots).sum(axis=-1)

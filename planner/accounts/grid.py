@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.errors import GapInSeries
 from planner.timegrid import iso
-from power.accounting import HourlyValues
 from power.accounts import GridHours
+from power.hourly import HourlyValues
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -73,13 +72,10 @@ def _told(given: float | HourlyValues | None, absent: str) -> str:
 def _per_slot(given: float | HourlyValues, grid: TimeGrid, subject: str) -> npt.NDArray[np.float64]:
     if not isinstance(given, HourlyValues):
         return np.full(grid.n_slots, given)
-    end = given.start + timedelta(hours=len(given.values))
-    if given.start > grid.start or end < grid.end:
+    if not given.covers(grid.start, grid.end):
         raise GapInSeries(
-            f"{subject} in {given.source} covers {iso(given.start)} to {iso(end)}, "
+            f"{subject} in {given.source} covers {iso(given.start)} to {iso(given.end)}, "
             f"but the week is {iso(grid.start)} to {iso(grid.end)}",
             fix="give the file all hours of the week",
         )
-    first_h = (grid.start - given.start) / timedelta(hours=1)
-    hour = np.floor(first_h + np.arange(grid.n_slots) * grid.slot_h + 1e-9).astype(np.int64)
-    return np.asarray(given.values[hour])
+    return given.per_slot(grid.start, grid.slot_minutes, grid.n_slots)

@@ -9,15 +9,22 @@ from planner.config import model
 from planner.config.factors import DEFAULT_SERVER, DEFAULT_SETS, factor_sets, servers
 from planner.config.faults import FaultList, did_you_mean, shown_path
 from planner.config.files import read_user_text
-from planner.config.grid_hours import LIMITS, read_grid_hours
+from planner.config.hourly_csv import read_hourly
 from planner.errors import ConfigError
-from power.accounting import Accounting, HourlyValues
+from power.accounting import Accounting
 from power.embodied import Embodied, Server
+from power.hourly import HourlyValues
 
 if TYPE_CHECKING:
     from planner.config.draft import Draft, Placed
 
 OWN_SERVER = "site-file"
+LIMITS = {
+    "residual_gco2_per_kwh": (0.0, 1500.0),
+    "marginal_gco2_per_kwh": (0.0, 1500.0),
+    "grid_cfe_share": (0.0, 1.0),
+}
+"""Figure of the grid that may come by the hour -> lowest and highest value."""
 
 
 def read_accounting(draft: Draft, folder: Path) -> tuple[Accounting | None, FaultList | None]:
@@ -82,7 +89,7 @@ def _hours(placed: Placed[model.AccountsTable], folder: Path) -> tuple[dict[str,
     except ConfigError as error:
         placed.fault(("hours",), error.what, error.fix)
         return {}, None
-    return read_grid_hours(text, named, faults), faults
+    return read_hourly(text, named, faults, LIMITS), faults
 
 
 def _server(placed: Placed[model.AccountsTable]) -> Server:

@@ -9,7 +9,7 @@ from planner.config import build, model
 from planner.config.draft import Draft, Placed, read_table
 from planner.config.faults import did_you_mean
 from planner.config.heat_checks import check_heat
-from planner.config.moments import Moments
+from planner.config.moments import Moments, order_mend
 from planner.config.plant_settings import plant_settings
 from thermal.facts import check_value
 from thermal.plant import outages
@@ -49,13 +49,15 @@ def _check_dates(placed: Placed[model.BlockTable], moments: Moments) -> None:
         placed.fault(
             ("available_until",),
             f"{block.available_until} is not after available_from {block.available_from}",
-            "swap them or leave one out",
+            order_mend(since, until, optional=True),
         )
     for i, span in enumerate(block.maintenance):
         start = moments.utc(placed, ("maintenance", i, "start"), span.start)
         end = moments.utc(placed, ("maintenance", i, "end"), span.end)
         if start is not None and end is not None and start >= end:
-            placed.fault(("maintenance", i, "end"), f"{span.end} is not after start {span.start}", "swap start and end")
+            placed.fault(
+                ("maintenance", i, "end"), f"{span.end} is not after start {span.start}", order_mend(start, end)
+            )
         if placed.sound("capacity_kw") and span.capacity_kw > block.capacity_kw:
             placed.fault(
                 ("maintenance", i, "capacity_kw"),
@@ -91,7 +93,7 @@ def _check_battery(placed: Placed[model.BlockTable]) -> None:
         return
     low, high = battery.min_share, battery.max_share
     if low >= high:
-        placed.fault(("battery", "min_share"), f"{low:g} is not below max_share {high:g}", "swap them")
+        placed.fault(("battery", "min_share"), f"{low:g} is not below max_share {high:g}", "set max_share above it")
         return
     for key in ("initial_share", "final_share"):
         share = getattr(battery, key)

@@ -10,7 +10,8 @@ from planner.timegrid import to_utc
 from power.battery import Battery, wear_per_kwh
 from power.export import GridExport
 from power.generation import Generator, fuel_cost_per_kwh
-from power.ppa import HourlyOutput, Ppa
+from power.hourly import HourlyValues
+from power.ppa import Ppa
 from power.renewables import SolarArray
 from power.sun import Plane
 from power.wind import NREL_5MW, WindTurbines
@@ -146,13 +147,13 @@ def export(table: supply_tables.ExportTable | None) -> GridExport | None:
     return GridExport(table.limit_kw, table.price_share, table.fee_per_kwh, table.fixed_per_kwh)
 
 
-def ppa(table: supply_tables.PpaTable, place: Place, output: HourlyOutput | None) -> Ppa:
+def ppa(table: supply_tables.PpaTable, place: Place, output_kw: HourlyValues | None) -> Ppa:
     """Return a power purchase agreement, with the carbon of the plan's basis.
 
     Args:
         table: What the site file says.
         place: Of the site.
-        output: The farm's hourly output, where the agreement names a file of it.
+        output_kw: The farm's hourly output, where the agreement names a file of it.
     """
     return Ppa(
         name=table.name,
@@ -164,7 +165,7 @@ def ppa(table: supply_tables.PpaTable, place: Place, output: HourlyOutput | None
         share=table.share,
         solar=solar(table.solar, place),
         wind=wind(table.wind),
-        output=output,
+        output_kw=output_kw,
         baseload_kw=table.baseload_kw or 0.0,
         technology=table.technology or ("solar" if table.solar else "wind" if table.wind else ""),
         factor_gco2_per_kwh=factor_gco2_per_kwh(table, place) or 0.0,

@@ -14,6 +14,7 @@ from planner.config.goodput_checks import check_goodput
 from planner.config.pool_checks import check_gpus, check_pools
 from planner.config.power_checks import check_power
 from planner.config.run_checks import check_runs
+from planner.config.slip_checks import check_slips
 from planner.config.source_checks import check_sources
 from planner.config.supply_checks import check_supply
 from planner.errors import ConfigError
@@ -48,6 +49,7 @@ def check(draft: Draft, catalogue: Mapping[str, GpuType], folder: Path) -> tuple
         _check_unique(kind, placed)
     check_blocks(draft, tz, slot_minutes)
     check_power(draft, tz)
+    check_slips(draft)
     check_supply(draft, tz)
     gpus = check_gpus(draft, catalogue)
     pools = check_pools(draft, gpus, tz)

@@ -13,7 +13,7 @@ from planner.config.faults import FaultList, did_you_mean
 from planner.config.lines import KeyPath
 from planner.config.sentences import Found, kind_of, sentence
 from planner.config.sweeps import Sweeps
-from power.ppa import HourlyOutput
+from power.hourly import HourlyValues
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -93,7 +93,7 @@ class Draft:
     contracts: list[Placed[power_tables.ContractTable]] = field(default_factory=list)
     ppas: list[Placed[supply_tables.PpaTable]] = field(default_factory=list)
     gpus: dict[str, Placed[model.GpuTable]] = field(default_factory=dict)
-    outputs: dict[str, HourlyOutput] = field(default_factory=dict)
+    outputs: dict[str, HourlyValues] = field(default_factory=dict)
     sweeps: Sweeps = field(default_factory=lambda: Sweeps({}, ()))
 
     def names(self, key: str) -> set[str]:

@@ -34,3 +34,15 @@ class Moments:
         except ConfigError as error:
             placed.fault(key, error.what, error.fix)
             return None
+
+
+def order_mend(start: datetime, end: datetime, *, optional: bool = False) -> str:
+    """Return what mends a span that ends before it starts, or at once.
+
+    Args:
+        start: First instant, UTC.
+        end: First instant after it, UTC; at or before `start`.
+        optional: Whether either may be left out.
+    """
+    mend = "swap them" if start > end else "set a later end"
+    return f"{mend} or leave one out" if optional else mend

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from planner.config.build_power import clock_minutes
 from planner.config.faults import did_you_mean
-from planner.config.moments import Moments
+from planner.config.moments import Moments, order_mend
 from power.connection import UNIT_KINDS
 from power.contracts import WEEK_HOURS
 from power.quarters import QUARTER_MIN
@@ -73,7 +73,7 @@ def _check_contract(placed: Placed[power_tables.ContractTable], moments: Moments
     start = _quarter(placed, moments, ("start",), table.start)
     end = _quarter(placed, moments, ("end",), table.end)
     if start is not None and end is not None and start >= end:
-        placed.fault(("end",), f"{table.end} is not after start {table.start}", "swap start and end")
+        placed.fault(("end",), f"{table.end} is not after start {table.start}", order_mend(start, end))
     if table.all_or_none and not table.offered:
         placed.fault(("all_or_none",), "decides nothing of a contract in force", "add offered = true or leave it out")
     if table.kind == "firm":
@@ -155,7 +155,7 @@ def _check_span(placed: Placed[Any], moments: Moments, here: KeyPath, span: Any,
     start = read(placed, moments, (*here, "start"), span.start)
     end = read(placed, moments, (*here, "end"), span.end)
     if start is not None and end is not None and start >= end:
-        placed.fault((*here, "end"), f"{span.end} is not after start {span.start}", "swap start and end")
+        placed.fault((*here, "end"), f"{span.end} is not after start {span.start}", order_mend(start, end))
     if getattr(span, "called_at", None) is not None:
         read(placed, moments, (*here, "called_at"), span.called_at)
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 from zoneinfo import ZoneInfo
 
-from planner.config.moments import Moments
+from planner.config.moments import Moments, order_mend
 from power.battery import FREE
 from power.ppa import BASELOAD, DIFFERENCE
 
@@ -117,7 +117,7 @@ def _check_generators(placed: Placed[model.BlockTable], basis: str | None, momen
         until = moments.utc(placed, (*at, "available_until"), table.available_until)
         if since is not None and until is not None and since >= until:
             what = f"{table.available_until} is not after available_from {table.available_from}"
-            placed.fault((*at, "available_until"), what, "swap them or leave one out")
+            placed.fault((*at, "available_until"), what, order_mend(since, until, optional=True))
 
 
 def _check_ppa(placed: Placed[supply_tables.PpaTable], basis: str | None) -> None:

@@ -282,7 +282,7 @@ class Evaluation:
 
     @property
     def cost(self) -> float:
-        """Money really paid: energy, demand, water and wear, less what heat brings."""
+        """Money really paid (`CostTerms.paid`)."""
         return self.terms.paid
 
     @property

@@ -320,10 +320,25 @@ def closing_lines(
         f"{wording.carbon(embodied.high_kg)})"
     )
     lines += [_run_line(run) for run in accounts.run_figures]
+    rest = accounts.unallotted
+    lines.append(
+        f"no run     {wording.energy(rest.load_kwh)}, {wording.carbon(rest.location_kg)} location, "
+        f"{wording.carbon(rest.market_kg)} market: GPUs without a job"
+    )
+    lines.append(f"EU scheme  {_eu_line(accounts)}")
     known = sum(one.kind == "known" for one in statements)
-    lines.append(f"training   {len(statements) - known} statements of energy estimated, {known} known")
+    lines.append(
+        f"AI Act     energy of training: {len(statements) - known} statements estimated, {known} known; in --json"
+    )
     lines += [f"file       {path}" for path in files]
     return tuple(lines)
+
+
+def _eu_line(accounts: CarbonAccounts) -> str:
+    """Return what a week states of the European scheme, in short."""
+    found = {one.name: one.value for one in eu_indicators(accounts) if one.value is not None}
+    ratios = ", ".join(f"{name} {exact(found[name])}" for name in ("PUE", "WUE", "REF") if name in found)
+    return f"2024/1364, of this week: {ratios}; the report and --json have all indicators"
 
 
 def _run_line(run: RunFigures) -> str:

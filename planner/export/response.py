@@ -75,6 +75,13 @@ def _delivered(part: Delivered) -> dict[str, Any]:
     }
 
 
+def _against(kw: float) -> str:
+    """Return how far import lies from the baseline; less than a watt is none."""
+    if abs(kw) < _NOTHING_KW:
+        return "as much as"
+    return f"{wording.power(abs(kw))} {'less' if kw > 0.0 else 'more'} than"
+
+
 def _run(run: GivesWay) -> dict[str, Any]:
     return {
         "run": run.run,
@@ -104,7 +111,7 @@ def response_lines(response: Response, files: Mapping[str, str], *, in_force: bo
         who = "site" if part.block is None else f"block {part.block}"
         yield (
             f"{clock(part.start)} to {clock(part.end)}  {who}: {wording.power(part.import_kw)} of at most "
-            f"{wording.power(part.limit_kw)}; {wording.power(part.delivered_kw)} less than the baseline of "
+            f"{wording.power(part.limit_kw)}; {_against(part.delivered_kw)} the baseline of "
             f"{wording.power(part.baseline_kw)}"
         )
     busy = [run for run in response.runs if run.does != _RESTED]

@@ -23,7 +23,7 @@ def number(value: float, digits: int = 3) -> str:
     places = digits
     while places > 0 and abs(round(value, places)) >= 10 ** (digits - places):
         places -= 1
-    return f"{value:.{places}f}"
+    return f"{value:,.{places}f}".replace(",", _THIN)
 
 
 def count(value: int) -> str:

@@ -104,7 +104,7 @@ def add_cold(
     cold = limits.cold
     if cold is None:
         return None
-    name, slots = limits.block.name, range(week.grid.n_slots)
+    name, slots = limits.label, range(week.grid.n_slots)
     sold = None
     if cold.heat is not None:
         most = cold.sold_kw * (1.0 - POWER_MARGIN) / power_kw
@@ -141,7 +141,7 @@ def _own_rows(
     paid: bool,
 ) -> None:
     """The racks' own part is above its segments; where import is paid for it is their chord: no burning for money."""
-    here, cold = f"{limits.block.name}_{t}", columns.limits
+    here, cold = f"{limits.label}_{t}", columns.limits
     lines = list(zip(cold.own_slope[t].tolist(), (cold.own_intercept_kw[t] / power_kw).tolist(), strict=True))
     low, high = float(limits.idle_kw[t]) / power_kw, float(limits.it_max_kw[t]) / power_kw
     if paid:

@@ -23,8 +23,6 @@ ROW = re.compile(
     r"(?P<kind>ramp_up|ramp_down|stored|balance|reserve_before|reserve|own_charge)_(?P<block>.+?)_(?P<slot>\d+)(?:_row)?$"
 )
 COOLING = re.compile(r"(?P<kind>cooling)_(?P<block>.+)_(?P<slot>\d+)(?:_lower|_upper)?_\d+$")
-AS_WRITTEN = str.maketrans(dict.fromkeys("-+[] >/", "_"))
-"""How PuLP writes the signs of names."""
 
 
 def infeasible(program: Program, matrix: Matrix) -> Infeasible:
@@ -74,7 +72,7 @@ def _elastic(matrix: Matrix) -> Matrix:
 def _sentence(program: Program, row: str, amount: float) -> str:
     for block in program.blocks:
         for i, group in enumerate(block.own.generators):
-            if row == f"permit_{block.limits.block.name}_{i}".translate(AS_WRITTEN):
+            if row == f"permit_{block.limits.label}_{i}":
                 here = f"block {block.limits.block.name!r}, generators {group.generator.name!r}"
                 return f"{here}: {amount * program.week.grid.slot_h:,.1f} h of running are missing in their permit"
     match = ROW.match(row) or COOLING.match(row)
@@ -82,7 +80,7 @@ def _sentence(program: Program, row: str, amount: float) -> str:
         return f"row {row} breaks by {amount:.4g}"
     slot, kw = int(match["slot"]), amount * program.power_kw
     when = program.week.grid.starts[slot].astimezone(program.week.tz).strftime("%Y-%m-%d %H:%M %Z")
-    limits = next(b.limits for b in program.blocks if b.limits.block.name.translate(AS_WRITTEN) == match["block"])
+    limits = next(b.limits for b in program.blocks if b.limits.label == match["block"])
     power, store = limits.block.power, limits.block.battery
     step_kw = power.rise_step_kw if match["kind"] == "ramp_up" else power.fall_step_kw
     here = f"block {limits.block.name!r}, {when}"

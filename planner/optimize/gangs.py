@@ -13,6 +13,7 @@ import numpy as np
 import pulp
 
 from planner.optimize.cells import ROUNDING, Cells, open_cells, run_cells
+from planner.optimize.labels import labels
 from planner.optimize.limits import energy_worth
 
 if TYPE_CHECKING:
@@ -115,7 +116,11 @@ def add_gang(prob: pulp.LpProblem, week: Week, index: int, limits: Mapping[str, 
     best = max(o.tokens_per_gpu_s for o in run.options)
     open_in = [(o, open_cells(week, run, o, cells, limits)) for o in run.options]
     usable = [(o, is_open) for o, is_open in open_in if is_open.any()]
-    options = tuple(_option(prob, week, run, label, cells, o, is_open, best, len(usable)) for o, is_open in usable)
+    pools = labels([o.pool for o in run.options])
+    options = tuple(
+        _option(prob, week, run, f"{label}_{pools[o.pool]}", cells, o, is_open, best, len(usable))
+        for o, is_open in usable
+    )
     if len(options) > 1:
         prob += pulp.lpSum(o.chosen for o in options) <= 1, f"one_pool_{label}"
     if options:
@@ -134,14 +139,13 @@ def _option(
     prob: pulp.LpProblem,
     week: Week,
     run: Run,
-    label: str,
+    here: str,
     cells: Cells,
     option: PoolOption,
     is_open: npt.NDArray[np.bool_],
     best: float,
     choices: int,
 ) -> GangOption:
-    here = f"{label}_{option.pool}"
     points = tuple(sorted(option.points, key=lambda p: p.it_w_per_gpu))
     running = run.running_in == option.pool
     chosen = prob.add_variable(f"pool_{here}", cat="Binary") if choices > 1 else None

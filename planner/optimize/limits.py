@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.errors import Infeasible
 from planner.optimize.curves import SEGMENTS, fit_curves, least_above
+from planner.optimize.labels import labels
 from planner.timegrid import iso
 from thermal.envelope import fit_envelope
 from thermal.limit import it_limit_kw
@@ -30,6 +31,7 @@ class BlockLimits:
 
     Args:
         block: The block.
+        label: What it is called in the program.
         idle_kw: IT power of GPUs without a job, kW, shape (T,).
         it_max_kw: Largest IT power within the cooling limit and the block's capacity, kW, shape (T,).
         capacity_kw: Largest facility power, kW, shape (T,).
@@ -42,6 +44,7 @@ class BlockLimits:
     """
 
     block: Block
+    label: str
     idle_kw: npt.NDArray[np.float64]
     it_max_kw: npt.NDArray[np.float64]
     capacity_kw: npt.NDArray[np.float64]
@@ -86,7 +89,8 @@ def block_limits(week: Week, block: Block) -> BlockLimits:
     it_max = np.minimum(envelope.w_max_kw, whole.within_kw(reach)) * (1.0 - POWER_MARGIN)
     curves = whole.between(idle, np.minimum(it_max, asked[1]))
     below = _below(envelope, curves, idle, it_max)
-    limits = BlockLimits(block, idle, it_max, capacity, imported, solar, wind, below, curves)
+    label = labels([b.name for b in week.blocks])[block.name]
+    limits = BlockLimits(block, label, idle, it_max, capacity, imported, solar, wind, below, curves)
     clash = np.flatnonzero(idle > it_max)
     if clash.size:
         raise _idle_too_high(week, limits, int(clash[0]), clash.size)

@@ -65,7 +65,7 @@ def add_own(prob: pulp.LpProblem, week: Week, limits: BlockLimits, power_kw: flo
         power_kw: Unit of power, kW.
     """
     block, slots = limits.block, range(week.grid.n_slots)
-    name, wind = block.name, limits.wind_kw / power_kw
+    name, wind = limits.label, limits.wind_kw / power_kw
     export, exporting = None, {}
     if block.export is not None:
         most = np.minimum(block.export.limit_kw, limits.capacity_kw) / power_kw
@@ -106,7 +106,7 @@ def add_export_rows(
     """
     if own.export is None:
         return
-    name, curves, battery = limits.block.name, limits.curves, limits.block.battery
+    name, curves, battery = limits.label, limits.curves, limits.block.battery
     least = (limits.idle_kw + curves.cooling_kw(limits.idle_kw)) / power_kw
     load = limits.it_max_kw + curves.cooling_kw(limits.it_max_kw) + (battery.charge_kw if battery else 0.0)
     imported = np.minimum(limits.import_kw, load) / power_kw

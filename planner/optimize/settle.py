@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 GAP = 1e-4
 NODES = 200  # a count, so that a plan does not depend on the machine
+TIME_SHARE = 0.25  # of the time left: what is settled without the time to power it is no plan
 
 
 def settle(
@@ -43,7 +44,7 @@ def settle(
     whole[open_ones] = True
     highs = Highs(matrix.with_whole(whole), whole=True, mip_rel_gap=GAP, mip_max_nodes=NODES)
     highs.bound_columns(columns, values, values)
-    answer = highs.run(seconds_left(deadline))
+    answer = highs.run(TIME_SHARE * seconds_left(deadline))
     if answer.values is None:
         return None
     return np.append(columns, open_ones), np.append(values, np.round(answer.values[open_ones]))

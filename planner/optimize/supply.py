@@ -17,6 +17,7 @@ from planner.optimize.columns import Column
 from planner.optimize.contracts import ContractColumns, add_contracts
 from planner.optimize.curves import highest_segments
 from planner.optimize.demand import add_peaks
+from planner.optimize.labels import labels
 from planner.optimize.limits import POWER_MARGIN, energy_worth
 from planner.optimize.own_supply import OwnColumns, add_export_rows, add_own
 from planner.optimize.store import BatteryColumns, add_battery, add_battery_rows
@@ -96,7 +97,7 @@ def add_block(
     Returns:
         The block's columns.
     """
-    name, slots = limits.block.name, range(week.grid.n_slots)
+    name, slots = limits.label, range(week.grid.n_slots)
     imported, solar, battery = limits.import_kw / power_kw, limits.solar_kw / power_kw, limits.block.battery
     it_max, idle = limits.it_max_kw / power_kw, limits.idle_kw / power_kw
     it = tuple(prob.add_variable(f"it_{name}_{t}", float(idle[t]), float(it_max[t])) for t in slots)
@@ -161,6 +162,7 @@ def add_site(prob: pulp.LpProblem, week: Week, blocks: Sequence[BlockColumns], p
 
 def add_packing(prob: pulp.LpProblem, week: Week, gangs: Sequence[Gang]) -> None:
     """Gangs on in a pool need no more GPUs than are in service; one row per stretch in which nothing can change."""
+    called = labels([pool.name for pool in week.pools])
     for pool in week.pools:
         users = [(g, o) for g in gangs for o in g.options if o.pool.name == pool.name]
         in_service = pool.gpus_in_service(week.grid)
@@ -172,8 +174,8 @@ def add_packing(prob: pulp.LpProblem, week: Week, gangs: Sequence[Gang]) -> None
             key = (int(in_service[t]), frozenset(y.name for y, _ in on))
             if key not in seen:
                 seen.add(key)
-                whole = float(in_service[t])
-                prob += pulp.LpAffineExpression([(y, gpus / whole) for y, gpus in on]) <= 1, f"gpus_{pool.name}_{t}"
+                row = pulp.LpAffineExpression([(y, gpus / float(in_service[t])) for y, gpus in on])
+                prob += row <= 1, f"gpus_{called[pool.name]}_{t}"
 
 
 def _it_rows(
@@ -183,11 +185,11 @@ def _it_rows(
     idle: npt.NDArray[np.float64],
     power_kw: float,
 ) -> None:
-    name = columns.limits.block.name
+    name = columns.limits.label
     terms: list[list[tuple[Column, float]]] = [[] for _ in columns.it]
     for gang in gangs:
         for option in gang.options:
-            gpus = gang.run.gpus * option.pool.share_in(name)
+            gpus = gang.run.gpus * option.pool.share_in(columns.limits.block.name)
             if not gpus:
                 continue
             top_w = option.points[-1].it_w_per_gpu
@@ -247,7 +249,7 @@ def _cooling_rows(prob: pulp.LpProblem, week: Week, columns: BlockColumns, power
 
 
 def _pieces(columns: BlockColumns, t: int, power_kw: float) -> list[_Piece]:
-    limits, curves, here = columns.limits, columns.limits.curves, f"{columns.limits.block.name}_{t}"
+    limits, curves, here = columns.limits, columns.limits.curves, f"{columns.limits.label}_{t}"
     it, cooling = (pulp.LpAffineExpression([(c[t], 1.0)]) for c in (columns.it, columns.cooling))
     low, high = float(limits.idle_kw[t] / power_kw), float(limits.it_max_kw[t] / power_kw)
     if columns.cold is not None:

@@ -12,11 +12,13 @@ from planner.errors import Infeasible
 from planner.export.wording import power
 from planner.optimize.solver import Highs
 from planner.respond.course import HOLD, OFF, RUN, throughput
+from planner.respond.peak_rows import MARGIN
 from planner.respond.rows import Rows
 from planner.respond.run_columns import SAME, add_run
 from planner.respond.site_load import block_load, flows_of
-from planner.respond.site_rows import MARGIN, add_site, cooling_lines
+from planner.respond.site_rows import add_site, cooling_lines
 from planner.timegrid import iso
+from power.battery import states_kwh
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,11 +32,14 @@ if TYPE_CHECKING:
     from planner.respond.run_columns import Mix, RunColumns
     from planner.respond.site_load import BlockLoad, Flows
     from planner.respond.site_rows import CoolingLines, SiteColumns
+    from planner.week import Block
 
 ROUNDS = 6
 FREE_ROUNDS = 2
 CLOSE_SHARE = 1e-4
 GAP = 1e-3
+STATE_KWH, STATE_SHARE = 5e-4, 5e-7
+"""Sums of flows with their last decimal rounded: half of what the judge lets pass, and a share of the energy."""
 TIME_LIMIT_S = 2.0
 """For the choice of waits, stops and added hours; with that made, what remains is a linear program of a moment."""
 OVER_COST = 1e4
@@ -131,7 +136,21 @@ def _keeps(answered: Answer) -> bool:
         ):
             if (now_kw > np.maximum(room_kw[pieces.slot], before_kw) + LAST).any():
                 return False
+        if block.battery is not None and not _stored(question, block, answered.flows[block.name]):
+            return False
     return True
+
+
+def _stored(question: Question, block: Block, flows: Flows) -> bool:
+    """Return whether a battery stays within its window, and ends where the calendar in force has it."""
+    battery = block.battery
+    assert battery is not None
+    planned = np.array(question.plans[block.name].battery_kwh)
+    kwh = states_kwh(battery, flows.charge_kw, flows.discharge_kw, question.week.grid.slot_h)
+    tiny_kwh = STATE_KWH + STATE_SHARE * battery.energy_kwh
+    low = np.minimum(battery.min_share * battery.energy_kwh, planned) - tiny_kwh
+    high = np.maximum(battery.max_share * battery.energy_kwh, planned) + tiny_kwh
+    return bool(((kwh >= low) & (kwh <= high)).all() and abs(kwh[-1] - planned[-1]) <= tiny_kwh)
 
 
 def _settled(question: Question) -> Answer | Beyond:

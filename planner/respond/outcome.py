@@ -127,7 +127,7 @@ class Response:
 
     @property
     def cost(self) -> float:
-        """Money more that is really paid: energy, demand, water and wear."""
+        """Money more that is really paid (`planner.evaluate.record.CostTerms.paid`)."""
         return self.found.terms.paid - self.was.terms.paid
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.cold_flows import kept_flows, planned_flows
-from planner.decimals import published
+from planner.decimals import ROUNDING, published
 from planner.respond.course import OFF, gang_kw
 from power.battery import states_kwh
 from power.carbon import carbon_kg
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from planner.week import Block, Week
     from thermal.plant import CoolingState
     from trainer_hooks.contract import BlockPlan
-
-ROUNDING_KW = 1e-5
-"""Below: several figures of a file, each with its last decimal rounded."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ def flows_of(plan: BlockPlan) -> Flows:
     """Return the flows that a calendar states."""
     charge, discharge, solar = (np.array(v) for v in (plan.charge_kw, plan.discharge_kw, plan.solar_kw))
     other = np.array(plan.facility_kw) + charge - discharge - solar - np.array(plan.import_kw)
-    return Flows(charge, discharge, solar, np.where(np.abs(other) < ROUNDING_KW, 0.0, other))
+    return Flows(charge, discharge, solar, np.where(np.abs(other) < ROUNDING, 0.0, other))
 
 
 @dataclass(frozen=True)

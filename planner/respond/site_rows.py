@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.optimize.limits import energy_worth
 from planner.respond.course import HOLD, OFF
+from planner.respond.peak_rows import MARGIN, add_peak_rows
 from planner.respond.ramp_rows import add_ramp_rows
 from planner.respond.site_load import block_load, flows_of, plant_kw
 from thermal.reserve import carried_it_kw
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from planner.week import Block
 
 SEGMENTS = 8
-MARGIN = 2e-6
-"""Of every power limit: covers the solver's tolerance and limits rounded to a milliwatt."""
 RECOVERY_H = 24.0
 """A battery is back where the calendar in force had it this long after the event."""
 
@@ -121,7 +120,7 @@ def add_site(
     )
     over = rows.column(upper=np.inf, cost=over_cost)
     _limit_rows(rows, question, blocks, over)
-    _peak_rows(rows, question, blocks, touched)
+    add_peak_rows(rows, question, blocks, touched)
     return SiteColumns(blocks, over)
 
 
@@ -344,62 +343,3 @@ def _limit_rows(rows: Rows, question: Question, blocks: Sequence[BlockColumns], 
                 else:
                     fixed_kw += float(block.planned_kw[p])
             rows.row(terms, upper=limit.limit_kw * (1.0 - MARGIN) - fixed_kw)
-
-
-def _peak_rows(rows: Rows, question: Question, blocks: Sequence[BlockColumns], touched: Sequence[int]) -> None:
-    """What is made up afterwards raises no month's highest import and no peak that is billed."""
-    week, pieces = question.week, question.pieces
-    month = week.grid.local_months(week.tz)
-    stated_kw = np.sum([np.array(plan.import_kw) for plan in question.plans.values()], axis=0)
-    counted_kw = pieces.slot_mean(np.sum([b.planned_kw for b in blocks], axis=0))
-    batteries = {t for b in blocks if b.battery is not None for t in b.battery.slots}
-    here = sorted(
-        t
-        for t in {int(pieces.slot[p]) for p in touched} | batteries
-        if 3600.0 * week.grid.slot_h * (t + 1) > question.span.begin_s
-    )
-    terms = {t: _slot_terms(question, blocks, t) for t in here}
-    billed = [(r.interval, max(r.peak_kw(stated_kw), r.least_kw)) for r in week.demand_registers]
-    for t in here:
-        most_kw = max(float(stated_kw[month == month[t]].max()), float(counted_kw[t]))
-        _hold_mean(rows, terms, counted_kw, [t], most_kw)
-    for interval, most_kw in billed:
-        for i in sorted({int(interval[t]) for t in here} - {-1}):
-            _hold_mean(rows, terms, counted_kw, np.flatnonzero(interval == i).tolist(), most_kw)
-
-
-def _hold_mean(
-    rows: Rows,
-    terms: Mapping[int, tuple[Terms, float]],
-    counted_kw: npt.NDArray[np.float64],
-    slots: Sequence[int],
-    most_kw: float,
-) -> None:
-    """Hold the mean import over some slots to a height, or to what it is anyhow."""
-    columns = [(c, kw / len(slots)) for t in slots if t in terms for c, kw in terms[t][0]]
-    fixed_kw = sum(terms[t][1] if t in terms else float(counted_kw[t]) for t in slots) / len(slots)
-    if columns:
-        rows.row(columns, upper=max(most_kw, float(counted_kw[slots].mean())) * (1.0 + MARGIN) - fixed_kw)
-
-
-def _slot_terms(question: Question, blocks: Sequence[BlockColumns], slot: int) -> tuple[Terms, float]:
-    """Return the site's mean import in a slot: columns with kW each, and what no column changes, kW."""
-    pieces = question.pieces
-    share = pieces.length_s / (60.0 * question.week.grid.slot_minutes)
-    terms: Terms = []
-    fixed_kw = 0.0
-    for block in blocks:
-        flows = flows_of(question.plans[block.block.name])
-        for p in np.flatnonzero(pieces.slot == slot).tolist():
-            if p in block.it:
-                terms += [(block.it[p], float(share[p])), (block.cooling[p], float(share[p]))]
-            else:
-                fixed_kw += float((block.planned_kw[p] - flows.taken_kw[slot]) * share[p])
-        fixed_kw += float(flows.taken_kw[slot])
-        if block.battery is not None and slot in block.battery.slots:
-            at = block.battery.slots.index(slot)
-            terms += [(block.battery.charge[at], 1.0), (block.battery.discharge[at], -1.0)]
-            fixed_kw -= float(flows.charge_kw[slot] - flows.discharge_kw[slot])
-        if slot in block.unused:
-            terms.append((block.unused[slot], 1.0))
-    return terms, fixed_kw

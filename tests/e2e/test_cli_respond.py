@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime, timedelta
 
 import pytest
@@ -170,4 +171,14 @@ def test_wrong_options_and_wrong_sites_are_told(folder):
     arguments[2], arguments[4] = "site.toml", "nowhere"
     absent = gridpace("respond", *arguments, cwd=folder)
     assert absent.returncode == 2
-    assert "nowhere" in absent.stderr
+    assert "no published calendar in nowhere" in absent.stderr
+
+
+def test_a_site_file_with_other_runs_is_refused(folder):
+    name = re.search(r'\[\[run\]\]\s+name = "([^"]+)"', SITE)[1]
+    (folder / "renamed.toml").write_text(SITE.replace(f'name = "{name}"', 'name = "newcomer"'), encoding="utf-8")
+    (folder / "event.json").write_text(message("SIMPLE", 1), encoding="utf-8")
+    arguments = ["event.json", "--site", "renamed.toml", "--out", "week", "--at", AT, "--offline"]
+    done = gridpace("respond", *arguments, cwd=folder)
+    assert done.returncode == 2
+    assert "'newcomer' is in one of them" in done.stderr

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from power.accounts import ON_SITE, site_account
-from power.allotment import rolled_up, shared_columns, shares, totals
-from tests.accounting import SET, contract, grid
+from power.allotment import shared_columns, shares, totals
+from tests.accounting import SET, contract, grid, rolled_up
 
 
 def account_of(rng, n, slot_h=1.0, repeat=1):
@@ -54,13 +54,6 @@ def test_quarters_of_an_hour_rolled_up_are_the_hours(seed, parts):
     for name, hours in shared_columns(coarse).items():
         assert rolled_up(shared_columns(fine)[name], parts) == pytest.approx(hours, rel=1e-9, abs=1e-9), name
     assert fine.cfe_score == pytest.approx(coarse.cfe_score, rel=1e-9)
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_rolling_up_keeps_every_sum_whatever_the_slots_hold(seed):
-    account = account_of(np.random.default_rng(seed), 48, slot_h=0.25)
-    for name, values in shared_columns(account).items():
-        assert rolled_up(values, 4).sum() == pytest.approx(values.sum(), rel=1e-9, abs=1e-9), name
 
 
 @given(st.integers(0, 2**32 - 1))

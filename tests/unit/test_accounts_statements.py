@@ -11,7 +11,8 @@ from planner.accounts.document import accounts_document
 from planner.accounts.eu_kpis import eu_indicators
 from planner.accounts.training import METER_BOUNDARY, training_energy
 from planner.accounts.windows import gpu_hours, run_energy_kwh
-from planner.export.accounts_view import closing_lines
+from planner.export import wording
+from planner.export.accounts_view import closing_lines, exact
 from planner.ledger.account import RunAccount
 from tests.accounting import accounted_outcome, sample_accounts, with_contracts
 from tests.outcomes import FORMULA
@@ -133,7 +134,12 @@ def test_the_terminal_names_the_main_figures(accounts, tmp_path):
     text = "\n".join(lines)
     assert "made-up/3, lifecycle; boundary zone-a" in text
     assert f"run        {FORMULA}: " in text
-    assert f"{len(accounts.runs)} statements of energy estimated, 0 known" in text
+    assert f"energy of training: {len(accounts.runs)} statements estimated, 0 known" in text
+    (rest,) = (line for line in lines if line.startswith("no run"))
+    assert f"{wording.carbon(accounts.unallotted.location_kg)} location" in rest
+    (eu,) = (line for line in lines if line.startswith("EU scheme"))
+    stated = {one.name: one.value for one in eu_indicators(accounts)}
+    assert f"PUE {exact(stated['PUE'])}, WUE {exact(stated['WUE'])}, REF {exact(stated['REF'])};" in eu
     assert lines[-1].endswith("runs.csv")
     assert "marginal" not in text
 

@@ -14,8 +14,7 @@ from planner.outcome import Outcome
 from planner.outlook import Gathered
 from planner.publish import to_calendar
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
-from power.allotment import rolled_up
-from tests.accounting import ACCOUNTING, SET, accounted_outcome, sample_accounts
+from tests.accounting import ACCOUNTING, SET, accounted_outcome, rolled_up, sample_accounts
 from tests.weeks import make_block, make_run, tiny_week
 
 

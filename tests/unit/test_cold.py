@@ -356,3 +356,17 @@ def test_a_calendar_tells_the_thermal_report_its_flows():
     assert flows.sold_kw.tolist() == [80.0] * 3
     silent = planned_flows(replace(header.blocks[0], fill_kw_th=(), draw_kw_th=(), heat_sold_kw_th=()))
     assert silent.tank_kw.tolist() == silent.sold_kw.tolist() == [0.0] * 3
+
+
+class TestRoom:
+    def test_heat_pumps_hold_back_where_the_grid_lets_in_no_more(self):
+        plant = dry_cooler(RATED_KW, **PUMPS)
+        week = busy_week(3, plant=plant, heat=HeatSale(0.04, np.full(3, 200.0)))
+        free, _ = published(week, decided(week, heat_sold_kw_th=200.0))
+        most_kw = free.blocks[0].import_kw[0] - 12.0
+        (block,) = week.blocks
+        tight = replace(week, blocks=(replace(block, power=replace(block.power, grid_kw=most_kw)),))
+        header, runs = published(tight, decided(tight, heat_sold_kw_th=200.0))
+        assert header.blocks[0].import_kw == pytest.approx([most_kw] * 3, abs=1e-4)
+        assert 0.0 < header.blocks[0].heat_sold_kw_th[0] < free.blocks[0].heat_sold_kw_th[0] - 20.0
+        assert judge(tight, header, runs).violations == ()

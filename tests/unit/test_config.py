@@ -202,10 +202,11 @@ FAULTS = {
         "available_from = 2024-06-01T00:00:00\navailable_until = 2024-05-01T00:00:00\ncapacity_kw = 100 ",
         "is not after available_from",
     ),
-    "maintenance swapped": ("start = 2024-05-15T08:00:00", "start = 2024-05-15T18:00:00", "swap start and end"),
+    "maintenance swapped": ("start = 2024-05-15T08:00:00", "start = 2024-05-15T18:00:00", "swap them"),
+    "maintenance of no length": ("start = 2024-05-15T08:00:00", "start = 2024-05-15T12:00:00", "set a later end"),
     "maintenance above capacity": ("capacity_kw = 60", "capacity_kw = 600", "600 kW is above the block's capacity"),
     "battery outside its window": ("energy_kwh = 100", "energy_kwh = 100\ninitial_share = 0.95", "0.1 to 0.9"),
-    "battery window empty": ("energy_kwh = 100", "energy_kwh = 100\nmin_share = 0.95", "not below max_share"),
+    "battery window empty": ("energy_kwh = 100", "energy_kwh = 100\nmin_share = 0.9", "set max_share above it"),
     "block of the pool": ('block = "hall"', 'block = "hal"', "did you mean 'hall'"),
     "GPU of the pool": ('gpu = "H100-SXM"', 'gpu = "H100-SMX"', "did you mean 'H100-SXM'"),
     "count and steps": (

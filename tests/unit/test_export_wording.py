@@ -28,6 +28,10 @@ def test_numbers_have_three_significant_digits(value, text):
     assert wording.number(value) == text
 
 
+def test_thousands_are_set_apart_before_decimals_too():
+    assert wording.number(96138.94, 6) == "96\u202f138.9"
+
+
 @given(st.floats(-1e15, 1e15))
 def test_a_number_is_near_what_it_says(value):
     told = float(wording.number(value).replace("\u202f", ""))

@@ -69,8 +69,11 @@ def test_a_calendar_by_itself_has_its_report_beside_it(out, tmp_path):
 
 
 def test_a_folder_without_a_calendar_and_a_damaged_one_are_config_errors(out, tmp_path):
-    with pytest.raises(ConfigError):
-        read_published(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    for place in (tmp_path / "nowhere", tmp_path / "empty"):
+        with pytest.raises(ConfigError, match="there is no published calendar in") as caught:
+            read_published(place)
+        assert "gridpace plan" in caught.value.fix
     file = out / "calendars" / header().calendar_id / "runs" / "r1.json"
     file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(ConfigError, match="SHA-256"):

@@ -19,7 +19,6 @@ from power.goodput import (
     goodput_share,
     hold_break_even_s,
     shared_save_s,
-    young_interval_s,
 )
 from tests.failing_gangs import LLAMA_PER_GPU_DAY
 
@@ -29,11 +28,6 @@ def test_sixteen_thousand_gpus_fail_every_three_hours():
     assert gang_failures_per_s(86_400, 1.0) == 1.0
 
 
-def test_young_interval_by_hand():
-    # 2 x 50 s x 10,000 s = 1e6
-    assert young_interval_s(50.0, 10_000.0) == pytest.approx(1000.0)
-
-
 def test_daly_interval_by_hand():
     # sqrt(2 x 50 x 10,000) = 1000; 50 / 20,000 = 0.0025, its root 0.05: 1000 (1 + 0.05/3 + 0.0025/9) - 50
     assert daly_interval_s(50.0, 10_000.0) == pytest.approx(1000 + 50 / 3 + 2.5 / 9 - 50)
@@ -41,7 +35,7 @@ def test_daly_interval_by_hand():
 
 
 def test_no_run_saves_more_often_than_each_minute():
-    assert daly_interval_s(0.0, 1e5) == young_interval_s(0.0, 1e5) == SHORTEST_INTERVAL_S
+    assert daly_interval_s(0.0, 1e5) == SHORTEST_INTERVAL_S
     assert daly_interval_s(30.0, 10.0) == SHORTEST_INTERVAL_S
 
 

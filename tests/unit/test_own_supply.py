@@ -13,6 +13,7 @@ from planner.baseline import asap
 from planner.evaluate import evaluate
 from planner.optimize import PlanOptions, plan
 from planner.publish import to_calendar
+from planner.schedule import BlockSchedule, GeneratorSchedule, RunSchedule, Schedule
 from planner.week import Week
 from power.battery import EQUAL, FREE
 from power.connection import CapacityStep, Connection
@@ -402,3 +403,27 @@ def test_units_that_must_give_more_than_an_idle_block_takes_run_only_beside_work
     assert found.status == "optimal"
     spare = np.array(block.facility_kw) - 300.0 * units
     assert judged.terms.energy == pytest.approx(0.30 * float(np.maximum(spare, 0.0).sum()), abs=0.05)
+
+
+def test_units_that_run_cover_what_the_grid_does_not_let_in():
+    # 8 h of a whole gang beside an idle one; the decisions are 25 kW short of the exact load and sell 10 kW
+    sets = replace(SETS, initial_units=2)
+    block = replace(hall(grid_kw=150.0), generators=(sets,), export=GridExport(50.0))
+    run = make_run(work_h=8.0, points=FULL_POWER)
+    week = tiny_week(blocks=(block,), runs=(run,))
+    load_kw = np.array(to_calendar(week, _decided(0.0, 0.0), status="", certified_gap=None)[0].blocks[0].facility_kw)
+    short_kw = 25.0
+    decided = _decided(float(load_kw[0]) - 150.0 - short_kw, 10.0)
+    calendar, runs = to_calendar(week, decided, status="by hand", certified_gap=None)
+    (made,) = calendar.blocks[0].generators
+    assert calendar.blocks[0].import_kw == pytest.approx([150.0] * 8, abs=1e-5)
+    assert calendar.blocks[0].export_kw == (0.0,) * 8
+    assert np.array(made.generation_kw) == pytest.approx(load_kw - 150.0, abs=1e-5)
+    assert evaluate(calendar, runs, week).violations == ()
+
+
+def _decided(generation_kw, export_kw):
+    still = np.zeros(8)
+    sets = GeneratorSchedule("sets", np.full(8, 2), still + generation_kw)
+    block = BlockSchedule("hall", still, still, still, export_kw=still + export_kw, generators=(sets,))
+    return Schedule((RunSchedule("r1", "a1", still + 700.0),), (block,))

@@ -12,7 +12,8 @@ import pytest
 
 from power.export import GridExport
 from power.generation import Generator
-from power.ppa import AS_PRODUCED, BASELOAD, DIFFERENCE, PHYSICAL, HourlyOutput, Ppa
+from power.hourly import HourlyValues
+from power.ppa import AS_PRODUCED, BASELOAD, DIFFERENCE, PHYSICAL, Ppa
 from tests.unit.test_contract_bills import CENT, hall, planned
 from tests.weeks import START, battery
 
@@ -82,8 +83,8 @@ def test_self_discharge_by_hand():
 
 def farm(*output_kw, **more):
     """An agreement on a farm that makes so much per hour."""
-    output = HourlyOutput(START, np.array(output_kw, dtype=float))
-    return Ppa("farm", AS_PRODUCED, PHYSICAL, 0.05, output=output, **({"sale_share": 0.9} | more))
+    output = HourlyValues(START, np.array(output_kw, dtype=float), "farm.csv")
+    return Ppa("farm", AS_PRODUCED, PHYSICAL, 0.05, output_kw=output, **({"sale_share": 0.9} | more))
 
 
 def test_an_agreement_as_produced_with_surplus():

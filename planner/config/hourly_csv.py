@@ -1,4 +1,4 @@
-"""Hourly figures of the grid for the carbon accounts, from a CSV file that the site file names."""
+"""Series of whole hours from a CSV file that the site file names."""
 
 from __future__ import annotations
 
@@ -11,19 +11,13 @@ import numpy as np
 
 from planner.config.faults import FaultList, did_you_mean
 from planner.timegrid import iso
-from power.accounting import HourlyValues
+from power.hourly import HourlyValues
 
 START = "start_utc"
-LIMITS = {
-    "residual_gco2_per_kwh": (0.0, 1500.0),
-    "marginal_gco2_per_kwh": (0.0, 1500.0),
-    "grid_cfe_share": (0.0, 1.0),
-}
-"""Column -> lowest and highest value."""
 
 
-def read_grid_hours(
-    text: str, name: str, faults: FaultList, limits: Mapping[str, tuple[float, float]] = LIMITS
+def read_hourly(
+    text: str, name: str, faults: FaultList, limits: Mapping[str, tuple[float, float]]
 ) -> dict[str, HourlyValues]:
     """Return the series of a CSV text by column; faults carry the row's line.
 
