@@ -12,6 +12,7 @@ import numpy as np
 
 from planner.config.providers import providers
 from planner.errors import ConfigError, DataUnavailable
+from planner.extension import carry_on, long_past
 from planner.sources.align import HISTORY, Aligned, align
 from planner.sources.chain import Chain, Link
 from planner.sources.issued import IssuedForecasts
@@ -112,7 +113,7 @@ def actual_signals(
             why=f"it is {iso(now.replace(microsecond=0))}",
             fix="ask again then, or leave out --actual",
         )
-    fetched = _fetch(site, grid, now, offline=offline, cache=cache)
+    fetched = _fetch(site, grid, now, offline=offline, cache=cache, carried_on=False)
     for series, aligned in fetched:
         rows = series.rows[(series.rows.t_end > grid.start) & (series.rows.t_start < grid.end)]
         guessed = int((rows["kind"] == "forecast").sum())
@@ -128,9 +129,16 @@ def actual_signals(
 
 
 def _fetch(
-    site: Site, grid: TimeGrid, now: datetime, *, offline: bool, cache: ResponseCache | None
+    site: Site,
+    grid: TimeGrid,
+    now: datetime,
+    *,
+    offline: bool,
+    cache: ResponseCache | None,
+    carried_on: bool = True,
 ) -> list[tuple[Series, Aligned]]:
-    fetched = []
+    found: list[Series] = []
+    long: dict[str, Series] = {}
     flat = site.flat_price_per_kwh is not None
     folder = Path(site.file).parent
     groups = providers(
@@ -151,8 +159,12 @@ def _fetch(
             _check_meaning(site, series)
             if signal == "ghi" and not series.rows["flags"].str.contains(SYNTHETIC).any():
                 check_noon(series, site.place.longitude)
-            fetched.append((series, align(series, grid, zone(site.place.timezone))))
-    return fetched
+            found.append(series)
+        if carried_on and any(series.rows.t_end.iloc[-1] < grid.end for series in found):
+            long |= long_past([link.source for link in links], provider.signals, grid)
+    if carried_on:
+        found = carry_on(found, long, grid, SPOKEN)
+    return [(series, align(series, grid, zone(site.place.timezone))) for series in found]
 
 
 def _gathered(site: Site, grid: TimeGrid, fetched: list[tuple[Series, Aligned]], now: datetime) -> Gathered:

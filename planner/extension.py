@@ -1,0 +1,206 @@
+"""A series that ends before the week does, carried on by a forecast of our own, with the seam marked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from planner.errors import DataUnavailable
+from planner.forecast.bridge import FADE_H
+from planner.forecast.history import DAY_H, WEATHER, History
+from planner.forecast.issued import WITH_TREES
+from planner.forecast.zone import LEAST_DAYS, Provided, SignalForecast, forecast_zone
+from planner.forecast_history import HOUR, hour_means
+from planner.sources.csv_file import CsvFile
+from planner.sources.rows import add_flag
+from planner.sources.series import EXTRAPOLATED, FALLBACK, STALE, SYNTHETIC
+from planner.timegrid import iso
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    import numpy.typing as npt
+
+    from planner.sources.series import Series, Source
+    from planner.timegrid import TimeGrid
+
+LONGEST = timedelta(days=16)
+"""Furthest that a forecast goes, as far as weather forecasts do; beyond, a series is left to its profile."""
+_LONG = timedelta(days=730)
+_DIGITS = 9  # the scale of a forecast and back costs the last bits of a value
+_INHERITED = (FALLBACK, STALE, SYNTHETIC)  # what is made from such rows is so itself
+
+
+@dataclass(frozen=True)
+class Extended:
+    """A series carried on to the end of a week.
+
+    Args:
+        series: The provider's rows, then ours, of kind "forecast" and flagged "extrapolated".
+        seam: Where the provider's rows end, UTC.
+        cut: Where ours begin, UTC: before the seam where both are cross-faded.
+        origin: First hour of our forecast, UTC: the provider's own forecast may lie between it and the cut.
+        past_days: Whole days before the origin that it was made from.
+        ahead: Our forecast from the origin on, cross-faded with the provider's.
+    """
+
+    series: Series
+    seam: datetime
+    cut: datetime
+    origin: datetime
+    past_days: int
+    ahead: SignalForecast
+
+
+def extended(
+    series: Series,
+    grid: TimeGrid,
+    *,
+    longer: Series | None = None,
+    weather: Sequence[Series] = (),
+    past_errors: npt.NDArray[np.float64] | None = None,
+) -> Extended | None:
+    """Return a series carried on to the grid's end, or None where nothing is to be done or can be.
+
+    Nothing is done where the series reaches the end, where it ends more than 16 days before it, and where it has less
+    than 7 days of a past.
+
+    Args:
+        series: What a source delivered.
+        grid: The slots.
+        longer: The same signal from further back, where the source has it.
+        weather: Weather that helps to forecast, with its past, as far ahead as it is known.
+        past_errors: Actual less forecast of forecasts that the provider issued before, by lead hour, shape (m, H).
+    """
+    rows = series.rows
+    seam = rows.t_end.iloc[-1].to_pydatetime()
+    if seam >= grid.end or grid.end - seam > LONGEST:
+        return None
+    origin = _origin(rows, seam)
+    past = (series if longer is None else longer).rows
+    start = _first_whole_day(past, origin)
+    if start is None:
+        return None
+    n_past = int((origin - start) / HOUR)
+    horizon_h = -int(-(grid.end - origin) // HOUR)
+    signals = {series.signal: hour_means(past, start, n_past + horizon_h)}
+    signals |= {one.signal: hour_means(one.rows, start, n_past + horizon_h) for one in weather}
+    signals = {name: hours for name, hours in signals.items() if not np.isnan(hours[:DAY_H]).any()}
+    provider = hour_means(rows, origin, horizon_h)
+    provided = {series.signal: Provided(provider, np.empty((0, horizon_h)) if past_errors is None else past_errors)}
+    try:
+        found = forecast_zone(
+            History(start, signals), [series.signal], origin, horizon_h=horizon_h, provided=provided
+        ).signals[series.signal]
+    except DataUnavailable:
+        return None
+    known_h = int((seam - origin) / HOUR)
+    cut = origin + max(0, known_h - min(FADE_H, known_h)) * HOUR
+    joined = pd.concat([rows[rows.t_end <= cut], _own_rows(rows, found.point, origin, cut)], ignore_index=True)
+    return Extended(replace(series, rows=joined), seam, cut, origin, n_past // DAY_H, found)
+
+
+def _origin(rows: pd.DataFrame, seam: datetime) -> datetime:
+    """Return where our forecast begins: after the last row that is none, else after the last row."""
+    known = rows[rows["kind"] != "forecast"]
+    if known.empty or (known.t_end.iloc[-1] - known.t_start.iloc[0]) < pd.Timedelta(days=LEAST_DAYS):
+        return seam
+    origin: datetime = known.t_end.iloc[-1].to_pydatetime()
+    return origin
+
+
+def _first_whole_day(rows: pd.DataFrame, origin: datetime) -> datetime | None:
+    """Return the earliest start, a whole number of days before the origin, of a day known whole; None if too late."""
+    n_days = int((origin - rows.t_start.iloc[0].to_pydatetime()) / timedelta(days=1))
+    start = origin - timedelta(days=n_days)
+    hours = hour_means(rows, start, n_days * DAY_H).reshape(n_days, DAY_H)
+    whole = np.flatnonzero(~np.isnan(hours).any(axis=1))
+    if not whole.size or n_days - whole[0] < LEAST_DAYS:
+        return None
+    return start + timedelta(days=int(whole[0]))
+
+
+def _own_rows(rows: pd.DataFrame, point: npt.NDArray[np.float64], origin: datetime, cut: datetime) -> pd.DataFrame:
+    first = int((cut - origin) / HOUR)
+    t_start = pd.DatetimeIndex([origin + h * HOUR for h in range(first, len(point))])
+    own = pd.DataFrame(
+        {
+            "t_start": t_start,
+            "t_end": t_start + HOUR,
+            "value": np.round(point[first:], _DIGITS),
+            "kind": "forecast",
+            "flags": EXTRAPOLATED,
+        }
+    ).astype({"t_start": rows.t_start.dtype, "t_end": rows.t_end.dtype})
+    for flag in _INHERITED:
+        if flag in str(rows["flags"].iloc[-1]).split(";"):
+            own = add_flag(own, flag)
+    return own
+
+
+def long_past(sources: Sequence[Source], signals: Sequence[str], grid: TimeGrid) -> dict[str, Series]:
+    """Return what files know of signals from two years before a grid on, and of weather that helps to forecast.
+
+    Files alone are asked: they answer at once, and a provider on the network would be asked for years.
+
+    Args:
+        sources: A site's sources of the signals; the first must be a file.
+        signals: The signals.
+        grid: The slots.
+    """
+    file = sources[0]
+    if not isinstance(file, CsvFile):
+        return {}
+    start = grid.start - _LONG
+    helpful = [signal for signal in WEATHER if file.has(signal)] if "dry_bulb" in signals else []
+    return {
+        signal: file.fetch(signal, "", start, grid.end)
+        for signal in dict.fromkeys([*signals, *helpful])
+        if file.has(signal)
+    }
+
+
+def carry_on(
+    found: Sequence[Series], long: Mapping[str, Series], grid: TimeGrid, spoken: Mapping[str, str]
+) -> list[Series]:
+    """Return series carried on to the grid's end where they end before it; each says so.
+
+    Args:
+        found: One per signal.
+        long: The same from further back, and weather that helps to forecast, where a file has it.
+        grid: The slots.
+        spoken: Each signal in a sentence.
+    """
+    weather = [series for signal, series in long.items() if signal in WEATHER]
+    done = {
+        series.signal: extended(
+            series, grid, longer=long.get(series.signal), weather=weather if series.signal in WITH_TREES else ()
+        )
+        for series in found
+    }
+    alike: dict[str, list[str]] = {}
+    for signal, one in done.items():
+        if one is not None:
+            alike.setdefault(_sentence(one), []).append(signal)
+    told = {
+        signal: f"Forecast by gridpace: {', '.join(spoken[s] for s in signals)} {sentence}"
+        for sentence, signals in alike.items()
+        for signal in signals
+    }
+    return [
+        series if one is None else replace(one.series, told=(*series.told, told[series.signal]))
+        for series, one in zip(found, done.values(), strict=True)
+    ]
+
+
+def _sentence(done: Extended) -> str:
+    faded = f", cross-faded from {iso(done.cut)} on" if done.cut < done.seam else ""
+    return (
+        f"of {done.series.source} known until {iso(done.seam)}; what follows is {done.ahead.model}, made from "
+        f"{done.past_days} days before {iso(done.origin)}{faded}."
+    )
