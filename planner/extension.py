@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from planner.band import Band
 from planner.errors import DataUnavailable
 from planner.forecast.bridge import FADE_H
 from planner.forecast.history import DAY_H, WEATHER, History
 from planner.forecast.issued import WITH_TREES
+from planner.forecast.spread import LEVELS
 from planner.forecast.zone import LEAST_DAYS, Provided, SignalForecast, forecast_zone
 from planner.forecast_history import HOUR, hour_means
 from planner.sources.csv_file import CsvFile
@@ -167,8 +169,8 @@ def long_past(sources: Sequence[Source], signals: Sequence[str], grid: TimeGrid)
 
 def carry_on(
     found: Sequence[Series], long: Mapping[str, Series], grid: TimeGrid, spoken: Mapping[str, str]
-) -> list[Series]:
-    """Return series carried on to the grid's end where they end before it; each says so.
+) -> list[tuple[Series, Extended | None]]:
+    """Return series carried on to the grid's end where they end before it, each saying so, and how it was done.
 
     Args:
         found: One per signal.
@@ -193,7 +195,7 @@ def carry_on(
         for signal in signals
     }
     return [
-        series if one is None else replace(one.series, told=(*series.told, told[series.signal]))
+        (series if one is None else replace(one.series, told=(*series.told, told[series.signal])), one)
         for series, one in zip(found, done.values(), strict=True)
     ]
 
@@ -203,4 +205,31 @@ def _sentence(done: Extended) -> str:
     return (
         f"of {done.series.source} known until {iso(done.seam)}; what follows is {done.ahead.model}, made from "
         f"{done.past_days} days before {iso(done.origin)}{faded}."
+    )
+
+
+def band_of(signal: str, done: Extended, values: npt.NDArray[np.float64], grid: TimeGrid) -> Band | None:
+    """Return the band of a series that was carried on, or None where too little is known of its errors.
+
+    Args:
+        signal: Field of `planner.week.Signals`.
+        done: The series with its forecast, hourly from its origin on.
+        values: The series on the slots, shape (T,).
+        grid: The slots.
+    """
+    ahead = done.ahead
+    if ahead.quantiles is None or ahead.paths is None:
+        return None
+    # A slot takes the hour in which its middle lies: an origin may lie between two hours of the clock.
+    middle_h = (np.arange(grid.n_slots) + 0.5) * grid.slot_h + (grid.start - done.origin).total_seconds() / 3600
+    hour = np.floor(middle_h).astype(np.int64)
+    measured = hour < 0
+    taken = np.clip(hour, 0, ahead.quantiles.shape[1] - 1)
+    return Band(
+        signal,
+        ahead.model,
+        done.origin,
+        LEVELS,
+        np.where(measured, values, ahead.quantiles[:, taken]),
+        np.where(measured, values, ahead.paths[:, taken]),
     )

@@ -66,6 +66,7 @@ def gather(
         tariff=site.tariff,
         prices=site.prices,
         labels=tuple(dict.fromkeys(gathered.labels + site.warnings + complete)),
+        bands=gathered.bands,
     )
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.band import Band
     from power.battery import Battery
     from power.blocks import PowerBlock
     from power.gpu import GpuType, OperatingPoint
@@ -251,6 +252,7 @@ class Week:
         tariff: Contract for energy.
         prices: Prices of carbon, water and lateness.
         labels: Sentences that every output must show, such as that a source is synthetic.
+        bands: What is not known of signals that were forecast here; for people, no plan depends on it.
     """
 
     site: str
@@ -265,6 +267,7 @@ class Week:
     tariff: Tariff
     prices: Prices
     labels: tuple[str, ...] = ()
+    bands: tuple[Band, ...] = ()
 
     @cached_property
     def tz(self) -> ZoneInfo:
@@ -352,7 +355,8 @@ class Week:
 
     def canonical(self) -> bytes:
         """Return the inputs as canonical JSON, the same bytes for the same inputs on any machine."""
-        return json.dumps(_plain(self), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+        inputs = {name: value for name, value in _plain(self).items() if name != "bands"}
+        return json.dumps(inputs, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
     @cached_property
     def sha256(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from planner.extension import carry_on, extended, long_past
+from planner.extension import band_of, carry_on, extended, long_past
 from planner.forecast import boosted
 from planner.sources import SourceSpec, open_source
 from planner.sources.series import Series
@@ -94,7 +94,7 @@ def test_weather_ahead_helps_where_there_is_a_past_to_learn_from(monkeypatch):
     monkeypatch.setattr(boosted, "_ROUNDS", 30)
     at = 180 * 24
     long = {"carbon": series_of(0, at), "wind_speed_10m": series_of(0, at + 168, "wind_speed_10m")}
-    (series,) = carry_on([series_of(at - 700, at)], long, grid_from(at), {"carbon": "carbon"})
+    ((series, _),) = carry_on([series_of(at - 700, at)], long, grid_from(at), {"carbon": "carbon"})
     (told,) = series.told
     assert told == (
         "Forecast by gridpace: carbon of made up known until 2023-07-01T00:00:00Z; what follows is lightgbm-wx/1, made "
@@ -109,9 +109,9 @@ def test_weather_ahead_helps_where_there_is_a_past_to_learn_from(monkeypatch):
 def test_signals_that_end_alike_are_told_in_one_sentence():
     found = [series_of(0, 800), replace(series_of(0, 800, "price"), unit="EUR/kWh"), series_of(0, 950, "dry_bulb")]
     out = carry_on(found, {}, grid_from(750), {"carbon": "carbon", "price": "price", "dry_bulb": "dry bulb"})
-    assert out[0].told == out[1].told
-    assert out[0].told[0].startswith("Forecast by gridpace: carbon, price of made up known until")
-    assert out[2] is found[2]
+    assert out[0][0].told == out[1][0].told
+    assert out[0][0].told[0].startswith("Forecast by gridpace: carbon, price of made up known until")
+    assert out[2] == (found[2], None)
 
 
 def test_files_alone_are_asked_for_a_long_past(tmp_path):
@@ -126,3 +126,17 @@ def test_files_alone_are_asked_for_a_long_past(tmp_path):
     found = long_past([open_source(SourceSpec("csv", options))], ("dry_bulb", "wet_bulb"), grid)
     assert {signal: len(series.rows) for signal, series in found.items()} == {"dry_bulb": 1000, "cloud_cover": 1000}
     assert long_past([open_source(SourceSpec("demo"))], ("dry_bulb",), grid) == {}
+
+
+def test_the_band_of_a_week_is_the_value_before_the_origin_and_the_forecast_after_it():
+    done = extended(series_of(0, 2600), grid_from(2550))
+    for minutes in (60, 15):
+        grid = TimeGrid(START + 2550 * HOUR, minutes, 168 * 60 // minutes)
+        per_hour = 60 // minutes
+        values = done.series.rows["value"].to_numpy()[2550 : 2550 + 168].repeat(per_hour)
+        band = band_of("ci_gco2_per_kwh", done, values, grid)
+        assert (band.quantiles[:, : 50 * per_hour] == values[: 50 * per_hour]).all()
+        assert (band.quantiles[0, 50 * per_hour :] < band.quantiles[-1, 50 * per_hour :]).all()
+        assert (band.quantiles[2, 50 * per_hour :: per_hour] == done.ahead.quantiles[2]).all()
+        assert (band.paths[7, 50 * per_hour :: per_hour] == done.ahead.paths[7]).all()
+    assert band_of("ci_gco2_per_kwh", extended(series_of(0, 800), grid_from(750)), np.ones(168), grid_from(750)) is None
