@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -11,12 +12,13 @@ import pandas as pd
 
 from planner.band import Band
 from planner.errors import DataUnavailable
-from planner.forecast.bridge import FADE_H
+from planner.forecast.bridge import FADE_H, bias_corrected
 from planner.forecast.history import DAY_H, WEATHER, History
 from planner.forecast.issued import WITH_TREES
 from planner.forecast.spread import LEVELS
 from planner.forecast.zone import LEAST_DAYS, Provided, SignalForecast, forecast_zone
 from planner.forecast_history import HOUR, hour_means
+from planner.issued_errors import issued_errors
 from planner.sources.csv_file import CsvFile
 from planner.sources.rows import add_flag
 from planner.sources.series import EXTRAPOLATED, FALLBACK, STALE, SYNTHETIC
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.sources.issued import IssuedForecasts
     from planner.sources.series import Series, Source
     from planner.timegrid import TimeGrid
 
@@ -49,6 +52,8 @@ class Extended:
         origin: First hour of our forecast, UTC: the provider's own forecast may lie between it and the cut.
         past_days: Whole days before the origin that it was made from.
         ahead: Our forecast from the origin on, cross-faded with the provider's.
+        shift: What was added to the provider's forecast, in its unit.
+        n_issued: Forecasts as issued from which the shift is known.
     """
 
     series: Series
@@ -57,6 +62,8 @@ class Extended:
     origin: datetime
     past_days: int
     ahead: SignalForecast
+    shift: float
+    n_issued: int
 
 
 def extended(
@@ -65,7 +72,7 @@ def extended(
     *,
     longer: Series | None = None,
     weather: Sequence[Series] = (),
-    past_errors: npt.NDArray[np.float64] | None = None,
+    issued: IssuedForecasts | None = None,
 ) -> Extended | None:
     """Return a series carried on to the grid's end, or None where nothing is to be done or can be.
 
@@ -77,7 +84,7 @@ def extended(
         grid: The slots.
         longer: The same signal from further back, where the source has it.
         weather: Weather that helps to forecast, with its past, as far ahead as it is known.
-        past_errors: Actual less forecast of forecasts that the provider issued before, by lead hour, shape (m, H).
+        issued: Forecasts as they were issued, by which the provider's usual error is taken off its forecast.
     """
     rows = series.rows
     seam = rows.t_end.iloc[-1].to_pydatetime()
@@ -94,7 +101,10 @@ def extended(
     signals |= {one.signal: hour_means(one.rows, start, n_past + horizon_h) for one in weather}
     signals = {name: hours for name, hours in signals.items() if not np.isnan(hours[:DAY_H]).any()}
     provider = hour_means(rows, origin, horizon_h)
-    provided = {series.signal: Provided(provider, np.empty((0, horizon_h)) if past_errors is None else past_errors)}
+    errors = np.empty((0, horizon_h))
+    if issued is not None and origin < seam:
+        errors = issued_errors(issued, series, horizon_h)
+    provided = {series.signal: Provided(provider, errors)}
     try:
         found = forecast_zone(
             History(start, signals), [series.signal], origin, horizon_h=horizon_h, provided=provided
@@ -102,9 +112,13 @@ def extended(
     except DataUnavailable:
         return None
     known_h = int((seam - origin) / HOUR)
-    cut = origin + max(0, known_h - min(FADE_H, known_h)) * HOUR
+    corrected = ~np.isnan(errors).all(axis=1)
+    cut = origin + (0 if corrected.any() else max(0, known_h - FADE_H)) * HOUR
     joined = pd.concat([rows[rows.t_end <= cut], _own_rows(rows, found.point, origin, cut)], ignore_index=True)
-    return Extended(replace(series, rows=joined), seam, cut, origin, n_past // DAY_H, found)
+    shift = float(bias_corrected(np.zeros(1), errors)[0])
+    return Extended(
+        replace(series, rows=joined), seam, cut, origin, n_past // DAY_H, found, shift, int(corrected.sum())
+    )
 
 
 def _origin(rows: pd.DataFrame, seam: datetime) -> datetime:
@@ -158,17 +172,21 @@ def long_past(sources: Sequence[Source], signals: Sequence[str], grid: TimeGrid)
     file = sources[0]
     if not isinstance(file, CsvFile):
         return {}
-    start = grid.start - _LONG
     helpful = [signal for signal in WEATHER if file.has(signal)] if "dry_bulb" in signals else []
-    return {
-        signal: file.fetch(signal, "", start, grid.end)
-        for signal in dict.fromkeys([*signals, *helpful])
-        if file.has(signal)
-    }
+    found = {}
+    for signal in dict.fromkeys([*signals, *helpful]):
+        with suppress(DataUnavailable):  # what stands in for the file, if anything, is carried on without it
+            if file.has(signal):
+                found[signal] = file.fetch(signal, "", grid.start - _LONG, grid.end)
+    return found
 
 
 def carry_on(
-    found: Sequence[Series], long: Mapping[str, Series], grid: TimeGrid, spoken: Mapping[str, str]
+    found: Sequence[Series],
+    long: Mapping[str, Series],
+    grid: TimeGrid,
+    spoken: Mapping[str, str],
+    issued: IssuedForecasts | None = None,
 ) -> list[tuple[Series, Extended | None]]:
     """Return series carried on to the grid's end where they end before it, each saying so, and how it was done.
 
@@ -177,11 +195,16 @@ def carry_on(
         long: The same from further back, and weather that helps to forecast, where a file has it.
         grid: The slots.
         spoken: Each signal in a sentence.
+        issued: Forecasts as they were issued, where they are kept.
     """
     weather = [series for signal, series in long.items() if signal in WEATHER]
     done = {
         series.signal: extended(
-            series, grid, longer=long.get(series.signal), weather=weather if series.signal in WITH_TREES else ()
+            series,
+            grid,
+            longer=_same_source(long.get(series.signal), series),
+            weather=weather if series.signal in WITH_TREES else (),
+            issued=issued,
         )
         for series in found
     }
@@ -200,8 +223,17 @@ def carry_on(
     ]
 
 
+def _same_source(longer: Series | None, series: Series) -> Series | None:
+    return longer if longer is not None and longer.source == series.source else None
+
+
 def _sentence(done: Extended) -> str:
-    faded = f", cross-faded from {iso(done.cut)} on" if done.cut < done.seam else ""
+    faded = f", cross-faded over {FADE_H} h before" if done.cut < done.seam else ""
+    if done.n_issued:
+        faded += (
+            f", and the source's own forecast is corrected by {done.shift:+.3g} {done.series.unit}, its usual error of "
+            f"{done.n_issued} forecasts as issued"
+        )
     return (
         f"of {done.series.source} known until {iso(done.seam)}; what follows is {done.ahead.model}, made from "
         f"{done.past_days} days before {iso(done.origin)}{faded}."

@@ -85,7 +85,7 @@ def gather_signals(
         DataUnavailable: A series cannot be had.
     """
     found, long = _fetch(site, grid, now, offline=offline, cache=cache)
-    carried = carry_on(found, long, grid, SPOKEN)
+    carried = carry_on(found, long, grid, SPOKEN, None if cache is None else IssuedForecasts(cache.folder))
     fetched = _aligned(site, grid, [series for series, _ in carried])
     bands = [
         band_of(FIELDS[series.signal], done, aligned.values, grid)
