@@ -203,3 +203,14 @@ def test_a_history_travels_to_workers_whole():
     assert (back.signals["carbon"] == history.signals["carbon"]).all()
     assert history.at(5) == datetime(2023, 1, 2, 5, tzinfo=UTC)
     assert history.position(datetime(2023, 1, 2, 5, 59, tzinfo=UTC)) == 5
+
+
+def test_a_storm_once_in_years_is_not_forecast_again():
+    pytest.importorskip("lightgbm")
+    hours = np.arange(400 * 24)
+    price = 0.1 * np.random.default_rng(0).standard_normal(len(hours))
+    storm = (hours >= 200 * 24) & (hours < 200 * 24 + 66)
+    price[storm] = 6.0  # on the inverse hyperbolic sine: two hundred times the usual spread
+    weather = {"dry_bulb": np.where(storm | (hours >= 395 * 24), -30.0, 10.0)}
+    trees = boosted.fit_boosted(START, price, weather, 390 * 24, 24, absolute=True, seed=0)
+    assert trees.paths(price, weather, np.array([395 * 24]), None).max() < 1.0
