@@ -99,8 +99,8 @@ def plan_command(
         if not outcome.evaluation.clean:
             note("note: the calendar in force stays as it was; this one is published beside it and not followed.")
         if found.status != "optimal":
-            gap = f"at a certified gap of {100 * found.mip_gap:.2f} %"
-            note(f"note: the planning time ran out {gap}; --time-limit gives more.")
+            reached = f"{100 * found.mip_gap:.2f} %"
+            note(f"note: the planning time ran out at a certified gap of {reached}; --time-limit gives more.")
     if as_json:
         print_json(told)
     else:

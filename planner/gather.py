@@ -72,6 +72,7 @@ def gather(
         prices=site.prices,
         labels=tuple(dict.fromkeys(gathered.labels + site.warnings + site.declared + complete)),
         accounting=site.accounting,
+        bands=gathered.bands,
     )
 
 

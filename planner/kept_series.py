@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.band import Band
 from planner.errors import ConfigError
 from planner.outlook import Gathered, series_digest
 from planner.timegrid import iso
@@ -21,12 +22,15 @@ from trainer_hooks.errors import CalendarError
 from trainer_hooks.strictjson import parse_object, read_bytes
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from planner.week import Week
     from trainer_hooks.contract import Calendar
     from trainer_hooks.strictjson import Node
 
 SCHEMA = "gridpace.series/1"
 _FOLDER = "series"
+_DIGITS = 6  # of bands: what is not known needs no more
 _LIMIT_BYTES = 64 * 1024 * 1024
 _OPTIONAL = tuple(field.name for field in fields(Signals) if field.default is None)
 _ARRAYS = tuple(field.name for field in fields(Signals) if field.name != "ci_basis")
@@ -60,6 +64,8 @@ def series_json(week: Week) -> bytes:
         ],
         "labels": list(week.labels),
     }
+    if week.bands:
+        document["bands"] = [_band_json(band) for band in week.bands]
     return json.dumps(document, indent=1, allow_nan=False).encode() + b"\n"
 
 
@@ -96,6 +102,7 @@ def _gathered(document: Node) -> Gathered:
     if schema != SCHEMA:
         raise document.child("schema").fault(f"{schema[:60]!r} is not {SCHEMA!r}, which this reader knows.")
     values = document.object("signals")
+    bands = document.list("bands") if "bands" in document.value else ()
     return Gathered(
         signals=Signals(
             **{
@@ -107,7 +114,43 @@ def _gathered(document: Node) -> Gathered:
         ),
         provenance=tuple(_provenance(node.expect_object()) for node in document.list("provenance")),
         labels=tuple(node.as_text() for node in document.list("labels")),
+        bands=tuple(_band(node.expect_object(), len(values.list(_ARRAYS[0]))) for node in bands),
     )
+
+
+def _band_json(band: Band) -> dict[str, Any]:
+    return {
+        "signal": band.signal,
+        "model": band.model,
+        "origin": iso(band.origin),
+        "quantiles": [
+            {"level": level, "values": _rounded(row)} for level, row in zip(band.levels, band.quantiles, strict=True)
+        ],
+        "paths": [{"values": _rounded(row)} for row in band.paths],
+    }
+
+
+def _rounded(values: npt.NDArray[np.float64]) -> list[float]:
+    return [float(f"{value:.{_DIGITS}g}") for value in values]
+
+
+def _band(node: Node, n_slots: int) -> Band:
+    quantiles, paths = ([row.expect_object() for row in node.list(name)] for name in ("quantiles", "paths"))
+    return Band(
+        signal=node.text("signal"),
+        model=node.text("model"),
+        origin=node.time("origin"),
+        levels=tuple(row.number("level") for row in quantiles),
+        quantiles=np.array([_values(row, n_slots) for row in quantiles]),
+        paths=np.array([_values(row, n_slots) for row in paths]),
+    )
+
+
+def _values(row: Node, n_slots: int) -> list[float]:
+    values = [cell.as_number() for cell in row.list("values")]
+    if len(values) != n_slots:
+        raise row.child("values").fault(f"there are {len(values)} values for {n_slots} slots.")
+    return values
 
 
 def _provenance(node: Node) -> Provenance:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.band import Band
 from planner.config.providers import providers
 from planner.errors import ConfigError, DataUnavailable
+from planner.extension import band_of, carry_on, long_past
 from planner.sources.align import HISTORY, Aligned, align
 from planner.sources.chain import Chain, Link
 from planner.sources.issued import IssuedForecasts
@@ -60,11 +62,13 @@ class Gathered:
         signals: Values per slot.
         provenance: One entry per signal.
         labels: Sentences that every output must show.
+        bands: What is not known of signals that were forecast here.
     """
 
     signals: Signals
     provenance: tuple[Provenance, ...]
     labels: tuple[str, ...]
+    bands: tuple[Band, ...] = ()
 
 
 def gather_signals(
@@ -88,7 +92,15 @@ def gather_signals(
         ConfigError: A source gives another basis or currency than the site asks for.
         DataUnavailable: A series cannot be had.
     """
-    return _gathered(site, grid, _fetch(site, grid, now, offline=offline, cache=cache), now)
+    found, long = _fetch(site, grid, now, offline=offline, cache=cache)
+    carried = carry_on(found, long, grid, SPOKEN, None if cache is None else IssuedForecasts(cache.folder))
+    fetched = _aligned(site, grid, [series for series, _ in carried])
+    bands = [
+        band_of(FIELDS[series.signal], done, aligned.values, grid)
+        for (series, aligned), (_, done) in zip(fetched, carried, strict=True)
+        if done is not None
+    ]
+    return replace(_gathered(site, grid, fetched, now), bands=tuple(band for band in bands if band is not None))
 
 
 def actual_signals(
@@ -120,7 +132,8 @@ def actual_signals(
             why=f"it is {iso(now.replace(microsecond=0))}",
             fix="ask again then, or leave out --actual",
         )
-    fetched = _fetch(site, grid, now, offline=offline, cache=cache)
+    found, _ = _fetch(site, grid, now, offline=offline, cache=cache)
+    fetched = _aligned(site, grid, found)
     for series, aligned in fetched:
         rows = series.rows[(series.rows.t_end > grid.start) & (series.rows.t_start < grid.end)]
         guessed = int((rows["kind"] == "forecast").sum())
@@ -136,9 +149,16 @@ def actual_signals(
 
 
 def _fetch(
-    site: Site, grid: TimeGrid, now: datetime, *, offline: bool, cache: ResponseCache | None
-) -> list[tuple[Series, Aligned]]:
-    fetched = []
+    site: Site,
+    grid: TimeGrid,
+    now: datetime,
+    *,
+    offline: bool,
+    cache: ResponseCache | None,
+) -> tuple[list[Series], dict[str, Series]]:
+    """Return each signal's series, and what files know from further back where a series ends before the grid."""
+    found: list[Series] = []
+    long: dict[str, Series] = {}
     flat = site.flat_price_per_kwh is not None
     folder = Path(site.file).parent
     groups = providers(
@@ -165,8 +185,14 @@ def _fetch(
             _check_meaning(site, series)
             if signal == "ghi" and not series.rows["flags"].str.contains(SYNTHETIC).any():
                 check_noon(series, site.place.longitude)
-            fetched.append((series, align(series, grid, zone(site.place.timezone))))
-    return fetched
+            found.append(series)
+        if any(series.rows.t_end.iloc[-1] < grid.end for series in found):
+            long |= long_past([link.source for link in links], provider.signals, grid)
+    return found, long
+
+
+def _aligned(site: Site, grid: TimeGrid, found: list[Series]) -> list[tuple[Series, Aligned]]:
+    return [(series, align(series, grid, zone(site.place.timezone))) for series in found]
 
 
 def _gathered(site: Site, grid: TimeGrid, fetched: list[tuple[Series, Aligned]], now: datetime) -> Gathered:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.band import Band
     from planner.heat import HeatSale
     from power.accounting import Accounting
     from power.battery import Battery
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     from power.tariff import Tariff
     from power.wind import WindTurbines
     from thermal.plant import CoolingPlant
+
+BESIDE = ("accounting", "bands")
+"""Fields of a week that decide nothing, so that its digest leaves them out."""
 
 
 @dataclass(frozen=True)
@@ -306,6 +310,7 @@ class Week:
         ppas: Power purchase agreements.
         contracts: Energy contracts in force and on offer.
         accounting: What carbon accounts are kept by, or None for none; it decides nothing, so the digest leaves it out.
+        bands: What is not known of signals that were forecast here; for people, no plan depends on it.
     """
 
     site: str
@@ -323,6 +328,7 @@ class Week:
     ppas: tuple[Ppa, ...] = field(default=(), metadata=LATER)
     contracts: tuple[EnergyContract, ...] = field(default=(), metadata=LATER)
     accounting: Accounting | None = None
+    bands: tuple[Band, ...] = ()
 
     @cached_property
     def tz(self) -> ZoneInfo:
@@ -475,7 +481,7 @@ class Week:
 
     def canonical(self) -> bytes:
         """Return the inputs as canonical JSON, the same bytes for the same inputs on any machine."""
-        told = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name != "accounting"}
+        told = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name not in BESIDE}
         return json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
     @cached_property

@@ -66,19 +66,6 @@ def solar_power_kw(
     on_plane = ghi_w_per_m2
     if array.plane is not None:
         on_plane = plane_irradiance_w_per_m2(array.plane, start, slot_minutes, ghi_w_per_m2)
-    return array_power_kw(array, on_plane, dry_bulb_c)
-
-
-def array_power_kw(
-    array: SolarArray, on_plane: npt.NDArray[np.float64], dry_bulb_c: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Return the AC power of an array for the sunshine on its modules, as `solar_power_kw`.
-
-    Args:
-        array: The array.
-        on_plane: Irradiance on the modules, W/m2, any shape; of a flat array the global horizontal one.
-        dry_bulb_c: Air temperature, deg C, of the same shape.
-    """
     cell_c = dry_bulb_c + NOCT_RISE_K_PER_W_M2 * on_plane
     dc_kw = (
         array.peak_kw

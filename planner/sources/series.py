@@ -33,6 +33,7 @@ CLIPPED = "clipped"
 DERIVED = "derived"
 DUPLICATE_RESOLVED = "duplicate_resolved"
 ESTIMATED = "estimated"
+EXTRAPOLATED = "extrapolated"
 FALLBACK = "fallback"
 FILLED = "filled"
 PARTIAL_MIX = "partial_mix"
@@ -55,10 +56,10 @@ class Series:
         rows: One row per interval by rising, unique `t_start`: columns t_start, t_end (datetime64 UTC), value (float,
             NaN never: a missing interval has no row), kind ("actual" | "forecast" | "modelled"), flags (str: "" or
             names joined by ";": "clipped" a small negative irradiance set to zero, "derived" computed from other
-            variables, "duplicate_resolved" delivered twice alike, "estimated" by the provider itself, "fallback" from
-            another source than the first, "partial_mix" made from a mix that lacks a small part, "stale" from the last
-            good answer, "synthetic" not measured; `planner.sources.align` adds "filled" and "profile" for what has no
-            row).
+            variables, "duplicate_resolved" delivered twice alike, "estimated" by the provider itself, "extrapolated"
+            by our forecast after the provider's end, "fallback" from another source than the first, "partial_mix" made
+            from a mix that lacks a small part, "stale" from the last good answer, "synthetic" not measured;
+            `planner.sources.align` adds "filled" and "profile" for what has no row).
         issued_at: When the provider issued it, UTC, or None.
         fetched_at: When it was fetched, UTC, or None for data that stands in a file.
         told: Sentences about how it was had that every output must show.

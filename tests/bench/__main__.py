@@ -17,7 +17,6 @@ BENCHES = {
     "accounts": "ledger and carbon accounts of a year of 200 runs at 15 minutes: seconds, and what the sums differ by",
     "weeks": "52 weeks of 2024 in GB and DE-LU: carbon and cost saved (needs the real traces; --jobs N)",
     "forecast": "week-ahead forecasts of 2024 beside the reference's scores (needs the real traces; --zones, --jobs)",
-    "forecast": "week-ahead forecasts of 2024 beside the reference's scores (needs the real traces; --zones, --jobs)",
     "thermal_week": "a hot week planned with a constant PUE and with the plant's curves, judged on the full physics",
     "thermal_peers": "our loops beside TESPy and pandapipes (makes an environment of their own; --env DIR)",
     "thermal": "hull gaps and derating of a 20 MW plant beside the reference, and the time they take",

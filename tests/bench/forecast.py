@@ -42,7 +42,12 @@ def trace(zone: str) -> History:
     if "price_per_mwh" in rows:
         signals["price"] = rows.price_per_mwh / 1000.0
     start = datetime.fromisoformat(rows.utc_start.iloc[0])
-    return History(start, {name: column.to_numpy(dtype=float) for name, column in signals.items()})
+    hours = pd.DataFrame(signals)
+    whole = hours.notna().all(axis=1).groupby(hours.index // 24).all()
+    first = 24 * int(whole.idxmax())  # some prices begin in local time, some hours late
+    return History(
+        start + timedelta(hours=first), {name: hours[name].to_numpy(dtype=float)[first:].copy() for name in hours}
+    )
 
 
 def line(zone: str, scored: Scored) -> list[str]:

@@ -115,10 +115,16 @@ def test_a_csv_with_a_short_gap_and_empty_cells_is_bridged_and_says_so(plan, tmp
     assert bridged in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_csv_with_a_long_gap_is_filled_by_profile_and_says_so(plan, tmp_path):
+def test_a_csv_that_ends_early_is_carried_on_by_a_forecast_and_says_so(plan, tmp_path):
     done = plan(prices()[:750])
     assert done.returncode == 0, done.stderr
-    assert "Filled by profile: 90 of 168 slots of price are the 28-day hourly median of csv price.csv" in done.stderr
+    assert "Forecast by gridpace: price of csv price.csv known until 2024-05-16T04:00:00Z; what follows" in done.stderr
+
+
+def test_a_csv_with_a_long_gap_is_filled_by_profile_and_says_so(plan, tmp_path):
+    done = plan([*prices()[:750], prices()[-1]])
+    assert done.returncode == 0, done.stderr
+    assert "Filled by profile: 89 of 168 slots of price are the 28-day hourly median of csv price.csv" in done.stderr
 
 
 def test_a_csv_with_a_long_gap_and_no_past_is_refused(plan, tmp_path):

@@ -116,7 +116,7 @@ def test_the_week_is_gathered_from_the_fallback_in_time_and_says_so(served, site
     )
     carbon = week.provenance[0]
     assert carbon.source.startswith("Energy-Charts DE-LU")
-    assert dict(carbon.flags)["profile"] == week.grid.n_slots  # it measures the past; the week is filled by its profile
+    assert dict(carbon.flags)["extrapolated"] == week.grid.n_slots  # it measures the past; the week is our forecast
     assert set(week.signals.ci_gco2_per_kwh.round(6)) == {111.0}
 
 

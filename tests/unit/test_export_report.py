@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from planner.band import Band
 from planner.export import wording
 from planner.export.charts.frame import TimeAxis
 from planner.export.charts.power import COOLING_LIMIT, LIMIT
@@ -214,3 +215,20 @@ def test_negative_prices_and_a_week_without_any_run_are_drawn():
     page = Page(report_html(sample_outcome(replace(week, signals=below), kept=True)))
     price = next(t for t in page.figures["chart-grid-data"]["data"] if t.get("name") == "Energy price")
     assert min(price["y"]) < 0
+
+
+def test_what_is_not_known_of_a_forecast_is_shaded(outcome, page):
+    week = outcome.week
+    levels, n = (0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95), week.grid.n_slots
+    price = week.signals.price_per_kwh + np.arange(-3, 4)[:, None] * 0.01
+    band = Band("price_per_kwh", "robust-blend/1", week.grid.start, levels, price, price[:2])
+    shown = Page(report_html(replace(outcome, week=replace(week, bands=(band,)))))
+    traces = {trace["name"]: trace for trace in shown.figures["chart-grid-data"]["data"] if trace.get("name")}
+    assert traces["90 %"]["fill"] == "tonexty"
+    assert traces["10 %"]["yaxis"] == traces["Energy price"]["yaxis"]
+    low, high, line = (np.array(traces[name]["y"][:n]) for name in ("10 %", "90 %", "Energy price"))
+    assert high - line == pytest.approx(np.full(n, 20.0), abs=2e-3)  # money per MWh
+    assert line - low == pytest.approx(np.full(n, 20.0), abs=2e-3)
+    assert "the span from the 10 to the 90 % quantile shaded" in shown.words
+    assert "quantile shaded" not in page.words
+    assert "90 %" not in {trace.get("name") for trace in page.figures["chart-grid-data"]["data"]}

@@ -16,7 +16,6 @@ from planner.forecast.issued import BLEND, BOOSTED, NAIVE, Task, best_model, iss
 from planner.forecast.lead_error import with_lead_error
 from planner.forecast.naive import naive_paths
 from planner.forecast.scale import Scale, scale_of
-from planner.forecast.yields import solar_yield_share, wind_yield_share
 from tests.forecasts import START, made_up
 
 DAY = np.arange(24.0)
@@ -126,14 +125,6 @@ def test_the_lead_error_grows_as_stated():
     assert factor[:, 167].std() == pytest.approx(0.40, rel=0.05)
 
 
-def test_yields_of_weather_worked_by_hand():
-    assert wind_yield_share(np.array([2.0, 3.0, 7.5, 12.0, 25.0, 26.0])).tolist() == pytest.approx(
-        [0.0, 0.0, (7.5**3 - 27) / (1728 - 27), 1.0, 1.0, 0.0]
-    )
-    # 800 W/m2 at 20 C: cell at 45 C, 7 % below its rating at 25 C
-    assert solar_yield_share(np.array([800.0]), np.array([20.0])).tolist() == pytest.approx([0.8 * 0.93 * 0.86])
-
-
 def test_the_model_follows_what_there_is(monkeypatch):
     enough = boosted.LEAST_TRAINING_H + 28 * 24 + 168
     assert best_model("carbon", enough, 168) == BOOSTED
@@ -203,3 +194,14 @@ def test_a_history_travels_to_workers_whole():
     assert (back.signals["carbon"] == history.signals["carbon"]).all()
     assert history.at(5) == datetime(2023, 1, 2, 5, tzinfo=UTC)
     assert history.position(datetime(2023, 1, 2, 5, 59, tzinfo=UTC)) == 5
+
+
+def test_a_storm_once_in_years_is_not_forecast_again():
+    pytest.importorskip("lightgbm")
+    hours = np.arange(400 * 24)
+    price = 0.1 * np.random.default_rng(0).standard_normal(len(hours))
+    storm = (hours >= 200 * 24) & (hours < 200 * 24 + 66)
+    price[storm] = 6.0  # on the inverse hyperbolic sine: two hundred times the usual spread
+    weather = {"dry_bulb": np.where(storm | (hours >= 395 * 24), -30.0, 10.0)}
+    trees = boosted.fit_boosted(START, price, weather, 390 * 24, 24, absolute=True, seed=0)
+    assert trees.paths(price, weather, np.array([395 * 24]), None).max() < 1.0

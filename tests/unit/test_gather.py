@@ -153,14 +153,29 @@ def test_series_kept_without_sunshine_are_not_those_of_a_site_with_an_array():
     assert gather(site_of(), now=NOW, kept=gathered).signals.ghi_w_per_m2.max() > 0.0
 
 
-def test_what_lies_past_the_end_of_a_source_is_filled_by_a_profile_and_labelled():
+def test_what_lies_past_the_end_of_a_source_is_forecast_and_labelled():
     week = gather(site_of(*_moved_to_june()), now=NOW, week="2024-W23")
     flags = dict(week.provenance[0].flags)
-    assert flags["profile"] == 168 - 26  # the demo ends on Tuesday 4 June 00:00 UTC, 26 h after Monday 00:00 in Berlin
+    # The demo ends on Tuesday 4 June 00:00 UTC, 26 h after Monday 00:00 in Berlin.
+    assert flags["extrapolated"] == 168 - 26
+    assert flags["synthetic"] == 168
+    (label,) = [text for text in week.labels if text.startswith("Forecast by gridpace")]
+    assert label.startswith(
+        "Forecast by gridpace: carbon, price, dry bulb, wet bulb, sunshine of demo demo-central known"
+    )
+    assert "until 2024-06-04T00:00:00Z; what follows is robust-blend/1, made from " in label
+
+
+def test_what_ends_long_before_the_week_is_filled_by_a_profile_and_labelled(tmp_path):
+    site = csv_site(tmp_path, datetime(2024, 4, 1, tzinfo=UTC), 24 * 32)  # until 3 May, 16 days and 22 h before the end
+    week = gather(site, now=NOW, week="2024-W20")
+    assert dict(week.provenance[0].flags) == {"profile": 168}
     (label,) = [text for text in week.labels if "28-day hourly median" in text]
-    told = "Filled by profile: 142 of 168 slots of carbon, price, dry bulb, wet bulb, sunshine are the 28-day hourly"
-    assert label.startswith(told)
-    assert "from 2024-06-04T00:00:00Z on" in label
+    assert label.startswith(
+        "Filled by profile: 168 of 168 slots of carbon, price, dry bulb, wet bulb, sunshine are the"
+    )
+    later = csv_site(tmp_path, datetime(2024, 4, 1, tzinfo=UTC), 24 * 33)
+    assert dict(gather(later, now=NOW, week="2024-W20").provenance[0].flags) == {"extrapolated": 168}
 
 
 def test_carbon_of_another_basis_than_the_sites_is_refused(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from planner.gather import gather
 from planner.kept_series import read_series, series_file, series_json
 from planner.outlook import Gathered
 from tests.published import header
-from tests.unit.test_gather import NOW, site_of
+from tests.unit.test_gather import NOW, csv_site, site_of
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +98,35 @@ def test_damaged_series_are_refused_with_the_mend(week, tmp_path, damage, said):
     with pytest.raises(ConfigError, match=said) as refused:
         read_series(file, header_of(week))
     assert "the sources are then asked again" in refused.value.fix
+
+
+@pytest.fixture
+def unsure(tmp_path):
+    """A week whose file ends inside it, with a past from which its errors are known."""
+    return gather(csv_site(tmp_path, datetime(2024, 1, 10, tzinfo=UTC), 24 * 125), now=NOW)
+
+
+def test_bands_of_what_was_forecast_are_kept_and_change_no_plan(unsure, tmp_path):
+    assert [band.signal for band in unsure.bands] == [entry.signal for entry in unsure.provenance]
+    back = kept(unsure, tmp_path).bands
+    for band, other in zip(unsure.bands, back, strict=True):
+        assert (band.signal, band.model, band.origin, band.levels) == (
+            other.signal, other.model, other.origin, other.levels
+        )  # fmt: skip
+        assert np.allclose(band.quantiles, other.quantiles, rtol=1e-5, atol=0.0)
+        assert np.allclose(band.paths, other.paths, rtol=1e-5, atol=0.0)
+    assert replace(unsure, bands=()).sha256 == unsure.sha256
+
+
+def test_a_week_without_bands_keeps_none(week):
+    assert "bands" not in json.loads(series_json(week))
+
+
+def test_a_band_of_another_length_is_refused(unsure, tmp_path):
+    file = series_file(tmp_path, "c0ffee")
+    file.parent.mkdir(parents=True)
+    document = json.loads(series_json(unsure))
+    document["bands"][0]["paths"][3]["values"].pop()
+    file.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(ConfigError, match="there are 167 values for 168 slots"):
+        read_series(file, header_of(unsure))

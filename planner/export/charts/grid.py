@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from planner.week import Week
     from trainer_hooks.contract import RunCalendar
 
+BAND_LEVELS = (0.10, 0.90)
+"""Quantiles between which a band is drawn."""
+GREEN_HAZE = "rgba(0,158,115,0.22)"
+VERMILLION_HAZE = "rgba(213,94,0,0.22)"
 _RUN_COLORS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, YELLOW)
 
 
@@ -52,6 +56,8 @@ def grid_figure(week: Week, time: TimeAxis, runs: Sequence[RunCalendar], scale: 
     price_per_mwh = signals.price_per_kwh * 1000.0
     data: list[Trace] = [
         told_time(time, "y"),
+        *_band(week, time, "ci_gco2_per_kwh", GREEN_HAZE, "y", 1.0),
+        *_band(week, time, "price_per_kwh", VERMILLION_HAZE, "y2", 1000.0),
         step_line(
             time,
             signals.ci_gco2_per_kwh,
@@ -95,6 +101,25 @@ def grid_figure(week: Week, time: TimeAxis, runs: Sequence[RunCalendar], scale: 
             yaxis3=value_axis(f"IT power, {scale[1]}", (0.0, 0.36), rangemode="tozero"),
         ),
     }
+
+
+def _band(week: Week, time: TimeAxis, signal: str, color: str, axis: str, factor: float) -> list[Trace]:
+    """Return the 10 to 90 % quantiles of a signal that was forecast here as an area; nothing where it was not."""
+    for band in week.bands:
+        if band.signal == signal:
+            low, high = (band.quantiles[band.levels.index(level)] * factor for level in BAND_LEVELS)
+            shared = {
+                "yaxis": axis,
+                "line": {"width": 0},
+                "showlegend": False,
+                "hoverinfo": "skip",
+                "hovertemplate": None,
+            }
+            return [
+                step_line(time, low, "10 %", color, **shared),
+                step_line(time, high, "90 %", color, fill="tonexty", fillcolor=color, **shared),
+            ]
+    return []
 
 
 def _run_areas(week: Week, time: TimeAxis, runs: Sequence[RunCalendar], scale: tuple[float, str]) -> list[Trace]:
