@@ -7,11 +7,23 @@ from typing import TYPE_CHECKING, Any
 from planner.export import wording
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from planner.evaluate import Evaluation, Violation
     from planner.outcome import Hindsight
     from trainer_hooks.contract import Calendar
+
+FEW = 5
+"""Sentences told of a calendar that is judged by other inputs than its own: the rest only repeats the cause."""
+
+OTHER_INPUTS = "inputs"
+_DIFFERENCES = {
+    "run-unknown": ("run", "only in the calendar"),
+    "run-missing": ("run", "only in the site file"),
+    "block-unknown": ("block", "only in the calendar"),
+    "block-missing": ("block", "only in the site file"),
+}
+"""What of the judge's findings says that a site file is another one: a noun, and where the name stands."""
 
 
 def verdict(header: Calendar, found: Evaluation, hindsight: Hindsight | None) -> dict[str, Any]:
@@ -44,16 +56,42 @@ def verdict(header: Calendar, found: Evaluation, hindsight: Hindsight | None) ->
 
 
 def verdict_lines(header: Calendar, found: Evaluation, hindsight: Hindsight | None, currency: str) -> tuple[str, ...]:
-    """Return the verdict for people; arguments as in `verdict`, and the ISO 4217 currency of the site's money."""
+    """Return the verdict for people; arguments as in `verdict`, and the ISO 4217 currency of the site's money.
+
+    Where the calendar was made from other inputs than those it is judged by, that comes first, and of what follows from
+    it only a few sentences.
+    """
     kept = found.deadlines - found.deadlines_missed
     result = "clean" if found.clean else f"{len(found.violations)} broken"
-    lines = [f"{broken.kind}: {broken.sentence}" for broken in found.violations]
+    lines = _broken_lines(found.violations)
     lines += [f"announced: {short.sentence}" for short in header.shortfalls]
     lines.append(f"{header.calendar_id}: {result}; {len(found.runs)} runs, {kept} of {found.deadlines} deadlines kept")
     if hindsight is not None:
         lines += _side_by_side(found, hindsight.evaluation, currency)
         lines += [f"on the actual series, {broken.kind}: {broken.sentence}" for broken in hindsight.broken]
     return tuple(lines)
+
+
+def _broken_lines(broken: Sequence[Violation]) -> list[str]:
+    if all(one.kind != OTHER_INPUTS for one in broken):
+        return [f"{one.kind}: {one.sentence}" for one in broken]
+    lines = [f"{one.kind}: {one.sentence}" for one in broken if one.kind not in {OTHER_INPUTS, *_DIFFERENCES}]
+    rest = [f"and {len(lines) - FEW} more; --json has all {len(broken)}"] if len(lines) > FEW else []
+    return [f"{OTHER_INPUTS}: {_cause(broken)}", *lines[:FEW], *rest]
+
+
+def _cause(broken: Sequence[Violation]) -> str:
+    """Return why a calendar and the inputs that it is judged by do not fit."""
+    differ = []
+    for kind, (noun, where) in _DIFFERENCES.items():
+        names = [one.subject for one in broken if one.kind == kind]
+        if names:
+            more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+            nouns, are = (noun, "is") if len(names) == 1 else (f"{noun}s", "are")
+            differ.append(f"{nouns} {', '.join(names[:FEW])}{more} {are} {where}")
+    if differ:
+        return f"the site file is not the calendar's: {'; '.join(differ)}"
+    return "the calendar was made from other inputs: the site file or its series have changed since"
 
 
 def _side_by_side(planned: Evaluation, actual: Evaluation, currency: str) -> Iterable[str]:

@@ -71,7 +71,7 @@ def accounted_outcome(accounting: Accounting = ACCOUNTING, **changes) -> Outcome
 
 
 def with_contracts(accounts: CarbonAccounts) -> CarbonAccounts:
-    """The accounts with a wind and a gas contract in the zone, and one that delivers elsewhere."""
+    """The accounts with a wind and a gas contract in the zone, one that delivers elsewhere, and heat sold."""
     account, h = accounts.account, accounts.account.slot_h
     wave = 150.0 * (1.0 + np.sin(np.arange(accounts.n_slots) / 9.0))
     more = (
@@ -88,7 +88,7 @@ def with_contracts(accounts: CarbonAccounts) -> CarbonAccounts:
         import_kw=account.import_kwh / h,
         slot_h=h,
     )
-    return replace(accounts, account=matched, water_l=0.3 * account.it_kwh)
+    return replace(accounts, account=matched, water_l=0.3 * account.it_kwh, heat_sold_kwh_th=0.2 * account.it_kwh)
 
 
 def sample_accounts(outcome: Outcome | None = None) -> CarbonAccounts:

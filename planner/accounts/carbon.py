@@ -60,6 +60,7 @@ class CarbonAccounts:
         run_tokens: Useful tokens of each run, shape (R,).
         run_gpu_hours: GPUs times the hours for which each run reserves them, shape (R,).
         labels: Sentences that every output must show.
+        heat_sold_kwh_th: Heat sold per slot, kWh of heat, shape (T,), or None where no block has a buyer.
     """
 
     calendar_id: str
@@ -78,6 +79,7 @@ class CarbonAccounts:
     run_tokens: npt.NDArray[np.float64]
     run_gpu_hours: npt.NDArray[np.float64]
     labels: tuple[str, ...] = ()
+    heat_sold_kwh_th: npt.NDArray[np.float64] | None = None
 
     @property
     def n_slots(self) -> int:
@@ -87,7 +89,8 @@ class CarbonAccounts:
     @property
     def columns(self) -> dict[str, npt.NDArray[np.float64]]:
         """The site's figures per slot that are shared among its runs by IT energy, each of shape (T,)."""
-        return shared_columns(self.account) | {"water_l": self.water_l}
+        columns = shared_columns(self.account) | {"water_l": self.water_l}
+        return columns if self.heat_sold_kwh_th is None else columns | {"heat_sold_kwh_th": self.heat_sold_kwh_th}
 
     @cached_property
     def share(self) -> npt.NDArray[np.float64]:
@@ -102,6 +105,7 @@ class CarbonAccounts:
             subject=SITE,
             it_kwh=float(self.account.it_kwh.sum()),
             marginal_kg=sums.pop("marginal_kg", None),
+            heat_sold_kwh_th=sums.pop("heat_sold_kwh_th", None),
             gpu_hours=self.gpu_hours,
             embodied=self.server.embodied(self.gpu_hours),
             tokens=float(self.run_tokens.sum()),
@@ -114,15 +118,18 @@ class CarbonAccounts:
         sums = {name: values.tolist() for name, values in totals(self.share, self.columns).items()}
         it_kwh = self.run_kwh.sum(axis=1).tolist()
         tokens, reserved = self.run_tokens.tolist(), self.run_gpu_hours.tolist()
+        unknown: list[float | None] = [None] * len(self.runs)
+        marginal_kg, heat_sold_kwh_th = (sums.pop(name, unknown) for name in ("marginal_kg", "heat_sold_kwh_th"))
         return tuple(
             RunFigures(
                 subject=name,
                 it_kwh=it_kwh[i],
-                marginal_kg=sums["marginal_kg"][i] if "marginal_kg" in sums else None,
+                marginal_kg=marginal_kg[i],
+                heat_sold_kwh_th=heat_sold_kwh_th[i],
                 gpu_hours=reserved[i],
                 embodied=self.server.embodied(reserved[i]),
                 tokens=tokens[i],
-                **{column: values[i] for column, values in sums.items() if column != "marginal_kg"},
+                **{column: values[i] for column, values in sums.items()},
             )
             for i, name in enumerate(self.runs)
         )
@@ -137,6 +144,7 @@ class CarbonAccounts:
             subject=UNALLOTTED,
             it_kwh=float((self.account.it_kwh - self.run_kwh.sum(axis=0)).sum()),
             marginal_kg=sums.pop("marginal_kg", None),
+            heat_sold_kwh_th=sums.pop("heat_sold_kwh_th", None),
             gpu_hours=reserved,
             embodied=self.server.embodied(reserved),
             tokens=0.0,
@@ -199,6 +207,7 @@ def carbon_accounts(
     if accounting is None:
         return None
     blocks, slot_h = evaluation.blocks, week.grid.slot_h
+    sells_heat = any(block.heat is not None for block in week.blocks)
     factors = accounting.factors
     signals = week.signals if actual is None else actual.signals
     provenance = week.provenance if actual is None else actual.provenance
@@ -237,4 +246,5 @@ def carbon_accounts(
         run_tokens=np.array([sum(w.tokens for w in run.windows) for run in runs]),
         run_gpu_hours=np.array([gpu_hours(run.windows) for run in runs]),
         labels=tuple(dict.fromkeys((*calendar.notes, *(() if actual is None else actual.labels)))),
+        heat_sold_kwh_th=slot_h * np.sum([b.heat_sold_kw_th for b in blocks], axis=0) if sells_heat else None,
     )

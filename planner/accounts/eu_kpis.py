@@ -46,11 +46,14 @@ def eu_indicators(accounts: CarbonAccounts) -> tuple[Indicator, ...]:
         accounts: The accounts of a calendar.
 
     Source:
-        Delegated Regulation (EU) 2024/1364, annexes II and III; EN 50600-4-2 (PUE), -4-3 (REF), -4-6 (ERF), -4-9 (WUE).
+        Delegated Regulation (EU) 2024/1364, annexes II (E_REUSE: heat used outside the data centre's boundary in the
+        stead of other energy) and III (ERF = E_REUSE / E_DC); EN 50600-4-2 (PUE), -4-3 (REF), -4-6 (ERF), -4-9 (WUE).
     """
     site = accounts.site_figures
     total_kwh = site.load_kwh - accounts.stored_kwh
     renewable_kwh = accounts.account.renewable_kwh
+    sold_kwh = site.heat_sold_kwh_th
+    reuse_states: States = "site" if sold_kwh is None else "week"
 
     def over(value: float, below: float) -> float | None:
         return value / below if below > 0.0 else None
@@ -88,8 +91,25 @@ def eu_indicators(accounts: CarbonAccounts) -> tuple[Indicator, ...]:
             "it_kwh: what could be reused at most",
             "week",
         ),
-        Indicator("E_REUSE", "Waste heat reused", None, "kWh", "the heat meter at the site's boundary", "site"),
-        Indicator("ERF", "Energy reuse factor", None, "", "E_REUSE / E_DC", "site"),
+        Indicator(
+            "E_REUSE",
+            "Waste heat reused",
+            sold_kwh,
+            "kWh",
+            "the heat meter at the site's boundary"
+            if sold_kwh is None
+            else "heat_sold_kwh_th: what is handed to the buyer at the site's boundary, the power of the heat pumps in "
+            "it; their power is in E_DC too",
+            reuse_states,
+        ),
+        Indicator(
+            "ERF",
+            "Energy reuse factor",
+            None if sold_kwh is None else over(sold_kwh, total_kwh),
+            "",
+            "E_REUSE / E_DC",
+            reuse_states,
+        ),
         Indicator("T_WH", "Average waste heat temperature", None, "degC", "the heat meter, mean of the year", "year"),
         Indicator(
             "T_IN", "Average intake air temperature", None, "degC", "sensors at the racks, mean of the year", "year"

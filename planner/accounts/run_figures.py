@@ -31,6 +31,7 @@ class RunFigures:
         gpu_hours: GPUs times the hours for which it reserves them.
         embodied: Embodied carbon of those hours.
         tokens: Useful tokens.
+        heat_sold_kwh_th: Its share of the heat sold, kWh of heat, or None where the site has no buyer.
     """
 
     subject: str
@@ -48,6 +49,7 @@ class RunFigures:
     gpu_hours: float
     embodied: Embodied
     tokens: float
+    heat_sold_kwh_th: float | None = None
 
     @property
     def cfe_score(self) -> float | None:

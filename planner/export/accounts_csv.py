@@ -49,6 +49,7 @@ HOURLY_COLUMNS = (
     "onsite_kg",
     "marginal_kg",
     "water_l",
+    "heat_sold_kwh_th",
 )
 RUN_COLUMNS = (
     "calendar_id",
@@ -84,6 +85,7 @@ RUN_COLUMNS = (
     "sci_mid_g_per_mtoken",
     "sci_high_g_per_mtoken",
     "notes",
+    "heat_sold_kwh_th",
 )
 CONTRACT_COLUMNS = (
     "calendar_id",
@@ -177,7 +179,7 @@ def runs_csv(accounts: CarbonAccounts) -> bytes:
             text_cell(accounts.account.grid.zone),
             text_cell(accounts.server.label),
         )
-        return (*lead, *kept_by, *map(number_cell, figures), notes)
+        return (*lead, *kept_by, *map(number_cell, figures), notes, number_cell(found.heat_sold_kwh_th))
 
     return csv_bytes(
         RUN_COLUMNS,

@@ -179,6 +179,8 @@ def audit_rows(accounts: CarbonAccounts) -> tuple[tuple[str, str, str, str], ...
         ("Water", found.water_l, "L", f"{made}sum of water_l"),
         ("Heat that the IT energy becomes", found.it_kwh, "kWh", f"{made}sum of it_kwh"),
     ]
+    if found.heat_sold_kwh_th is not None:
+        rows.append(("Heat sold", found.heat_sold_kwh_th, "kWh of heat", f"{made}sum of heat_sold_kwh_th"))
     return tuple((name, exact(value), unit, how) for name, value, unit, how in rows)
 
 
@@ -337,7 +339,7 @@ def closing_lines(
 def _eu_line(accounts: CarbonAccounts) -> str:
     """Return what a week states of the European scheme, in short."""
     found = {one.name: one.value for one in eu_indicators(accounts) if one.value is not None}
-    ratios = ", ".join(f"{name} {exact(found[name])}" for name in ("PUE", "WUE", "REF") if name in found)
+    ratios = ", ".join(f"{name} {exact(found[name])}" for name in ("PUE", "WUE", "REF", "ERF") if name in found)
     return f"2024/1364, of this week: {ratios}; the report and --json have all indicators"
 
 

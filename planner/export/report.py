@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planner.export import accounts_view, agreements_view, power_view, view
 from planner.export.charts.frame import TimeAxis, power_scale
 from planner.export.charts.grid import grid_figure
-from planner.export.charts.power import power_figure
+from planner.export.charts.power import limit_told, power_figure
 from planner.export.charts.runs import runs_figure, shade_scale
 from planner.export.page import embedded, page
 from planner.plan_limits import cooling_limit
@@ -43,6 +43,7 @@ def report_html(outcome: Outcome) -> bytes:
         blocks=[
             (
                 block.name,
+                limit_told(block, plans[block.name]),
                 view.cooling_limit_told(block, allowed[block.name]),
                 embedded(
                     power_figure(block, plans[block.name], time, limits_kw[block.name], allowed[block.name], scale)

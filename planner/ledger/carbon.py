@@ -41,7 +41,7 @@ _SITE = (
 _CASES = ("low", "mid", "high")
 _RUN = (
     "it_kwh", "load_kwh", "import_kwh", "onsite_kwh", "matched_kwh", "cfe_kwh", "location_kg", "market_kg", "onsite_kg",
-    "marginal_kg", "water_l", "gpu_hours", "tokens",
+    "marginal_kg", "water_l", "gpu_hours", "tokens", "heat_sold_kwh_th",
 )  # fmt: skip
 
 
@@ -111,6 +111,7 @@ def read_carbon(
         return None
     factors = _read_factors(session.get_one(FactorSetRow, row.factor_set))
     server = json.loads(row.server)
+    heat_sold_kwh_th = _column(session, SiteSlotRow, row.number, "heat_sold_kwh_th")
     accounts = CarbonAccounts(
         calendar_id=row.calendar_id,
         series=row.series,
@@ -128,6 +129,7 @@ def read_carbon(
         run_tokens=np.array([sum(w.tokens for w in run.windows) for run in runs]),
         run_gpu_hours=np.array([gpu_hours(run.windows) for run in runs]),
         labels=tuple(json.loads(row.labels)),
+        heat_sold_kwh_th=None if np.isnan(heat_sold_kwh_th).any() else heat_sold_kwh_th,
     )
     if accounts.sha256 != row.sha256:
         raise ConfigError(
@@ -177,6 +179,7 @@ def _enter_site(session: Session, accounts: CarbonAccounts, keys: tuple[int, int
         "marginal_gco2_per_kwh": grid.marginal_gco2_per_kwh,
         "grid_cfe_share": grid.cfe_share,
         "water_l": accounts.water_l,
+        "heat_sold_kwh_th": accounts.heat_sold_kwh_th,
     }
     _enter(
         session,

@@ -73,6 +73,7 @@ class SiteSlotRow(Table):
     onsite_kg: Mapped[float]
     marginal_kg: Mapped[float | None]
     water_l: Mapped[float]
+    heat_sold_kwh_th: Mapped[float | None]
 
 
 class ContractRow(Table):
@@ -128,6 +129,7 @@ class RunRow(Table):
     embodied_mid_kg: Mapped[float]
     embodied_high_kg: Mapped[float]
     tokens: Mapped[float]
+    heat_sold_kwh_th: Mapped[float | None]
 
 
 def _second(column: str) -> str:
@@ -137,27 +139,27 @@ def _second(column: str) -> str:
 
 _SHARED = (
     "load_kwh", "import_kwh", "onsite_kwh", "matched_kwh", "cfe_kwh", "location_kg", "market_kg", "onsite_kg",
-    "marginal_kg", "water_l",
+    "marginal_kg", "water_l", "heat_sold_kwh_th",
 )  # fmt: skip
 _FROM, _UNTIL = _second('w."start"'), _second('w."end"')
 _SLOT_S = "60.0 * a.slot_minutes"
 _RUN_KWH = f"w.energy_kwh * (min({_UNTIL}, s.start_s + {_SLOT_S}) - max({_FROM}, s.start_s)) / ({_UNTIL} - {_FROM})"
 
-VIEWS = (
-    f"""CREATE VIEW IF NOT EXISTS run_account_slot AS
+VIEWS = {
+    "run_account_slot": f"""CREATE VIEW IF NOT EXISTS run_account_slot AS
 SELECT a.number AS account, w.run AS run, s.start_s AS start_s, s.factor_set AS factor_set, {_RUN_KWH} AS it_kwh,
 {", ".join(f"{_RUN_KWH} / s.it_kwh * s.{name} AS {name}" for name in _SHARED)}
 FROM carbon_account a
 JOIN planned_window w ON w.calendar_id = a.calendar_id AND w.energy_kwh > 0
 JOIN site_account s ON s.account = a.number
 AND s.start_s > {_FROM} - {_SLOT_S} AND s.start_s < {_UNTIL} AND s.it_kwh > 0""",  # noqa: S608 - our own names
-    f"""CREATE VIEW IF NOT EXISTS run_account_hour AS
+    "run_account_hour": f"""CREATE VIEW IF NOT EXISTS run_account_hour AS
 SELECT r.account AS account, r.run AS run, r.start_s - (r.start_s - f.first_s) % 3600 AS start_s,
 r.factor_set AS factor_set, sum(r.it_kwh) AS it_kwh, {", ".join(f"sum(r.{name}) AS {name}" for name in _SHARED)}
 FROM run_account_slot r
 JOIN (SELECT account, min(start_s) AS first_s FROM site_account GROUP BY account) f ON f.account = r.account
 GROUP BY r.account, r.run, 3, r.factor_set""",  # noqa: S608 - our own names
-)
+}
 """A run's rows, made of its windows and the site's rows: its part of the site's IT energy times the site's figure.
 
 They are not kept as rows of their own: what is made anew each time cannot come to differ from the site's account. The

@@ -23,6 +23,7 @@ from planner.errors import ConfigError, ExportError
 from planner.ledger.account import RunAccount, account
 from planner.ledger.carbon import enter_carbon, read_carbon
 from planner.ledger.carbon_tables import VIEWS
+from planner.ledger.missing_columns import add_missing_columns
 from planner.ledger.rows import enter_rows
 from planner.ledger.tables import IssuedPlan, PlannedWindow, SlotCarbon, Table, Telemetry
 from trainer_hooks.errors import CalendarError
@@ -78,7 +79,8 @@ class Ledger:
                     connection.execute(CreateTable(table, if_not_exists=True))
                     for index in sorted(table.indexes, key=lambda found: str(found.name)):
                         connection.execute(CreateIndex(index, if_not_exists=True))
-                for view in VIEWS:
+                add_missing_columns(connection, Table.metadata.sorted_tables, tuple(VIEWS))
+                for view in VIEWS.values():
                     connection.exec_driver_sql(view)
         except DatabaseError as error:
             self._engine.dispose()

@@ -291,30 +291,43 @@ def _decided(question: Question, run: RunColumns, x: npt.NDArray[np.float64]) ->
             state[p], limit_w[p] = OFF, 0.0
             why[p] = f"starts later: {named}" if run.absence.later else f"paused: {named}"
             continue
-        speed = _speed(mix, x)
-        if abs(speed - planned[p]) > 10.0 * SAME:
-            limit_w[p], why[p] = _limit(course, speed), f"throttled: {named}"
+        watts = _watts(mix, x)
+        if abs(_speed(course, watts) - planned[p]) > 10.0 * SAME:
+            limit_w[p], why[p] = _limit(course, watts), f"throttled: {named}"
     for mix in (*run.raised, *run.added):
         p = mix.piece
-        speed = _speed(mix, x)
+        watts = _watts(mix, x)
         if run.absence is not None and p in run.absence.pieces and x[run.absence.column] > 0.5:
             state[p], limit_w[p], why[p] = OFF, 0.0, f"paused: {named}"
-        elif speed - planned[p] > WORTH_A_CHANGE:
-            state[p], limit_w[p], why[p] = RUN, _limit(course, speed), f"makes up for {named}"
+        elif _speed(course, watts) - planned[p] > WORTH_A_CHANGE:
+            state[p], limit_w[p], why[p] = RUN, _limit(course, watts), f"makes up for {named}"
     return replace(course, state=state, limit_w=limit_w, why=tuple(why))
 
 
-def _speed(mix: Mix, x: npt.NDArray[np.float64]) -> float:
+def _watts(mix: Mix, x: npt.NDArray[np.float64]) -> float:
+    """Return the IT power per GPU that the program counts, W; 0 where the run is not on.
+
+    A mix of points that are no neighbours becomes the one point of the same power: no limit of power is lost to it, and
+    it makes more tokens than were counted.
+    """
     shares = np.clip(x[list(mix.columns)], 0.0, 1.0)
     total = float(shares.sum())
-    return float(shares @ mix.relative_throughput) / total if total > 0.5 else 0.0
+    return float(shares @ mix.it_w_per_gpu) / total if total > 0.5 else 0.0
 
 
-def _limit(course: Course, speed: float) -> float:
-    """Return the GPU power limit that gives a throughput, W: rounded down, so that no power limit is lost to it."""
+def _speed(course: Course, watts: float) -> float:
     assert course.option is not None
     points = course.option.points
-    asked = np.interp(speed, [p.relative_throughput for p in points], [p.gpu_power_limit_w for p in points])
+    if watts <= 0.0:
+        return 0.0
+    return float(np.interp(watts, [p.it_w_per_gpu for p in points], [p.relative_throughput for p in points]))
+
+
+def _limit(course: Course, watts: float) -> float:
+    """Return the GPU power limit that takes a power, W: rounded down, so that no power limit is lost to it."""
+    assert course.option is not None
+    points = course.option.points
+    asked = np.interp(watts, [p.it_w_per_gpu for p in points], [p.gpu_power_limit_w for p in points])
     stepped = np.floor(float(asked) * LIMIT_STEPS_PER_W + SAME) / LIMIT_STEPS_PER_W
     return float(np.clip(stepped, points[0].gpu_power_limit_w, points[-1].gpu_power_limit_w))
 

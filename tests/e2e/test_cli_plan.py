@@ -161,6 +161,13 @@ def test_check_is_clean_and_a_broken_calendar_is_named_with_exit_code_3(planned,
     assert not told["clean"]
     assert "capacity" in {found["kind"] for found in told["violations"]}
     assert "no longer those of calendar" in broken.stderr
+    foreign = planned[0] / "foreign.toml"
+    foreign.write_text(MINI.replace("hall", "annex").replace("capacity_kw = 20", "capacity_kw = 7"), encoding="utf-8")
+    other = gridpace("check", out, "--site", foreign, "--offline", cwd=planned[0])
+    assert other.returncode == 3
+    cause, *rest = other.stdout.splitlines()
+    assert cause.endswith("block hall is only in the calendar; block annex is only in the site file")
+    assert len(rest) <= 7
 
 
 def test_the_report_is_made_again_the_same(planned, out):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import assume, event, given, settings
+from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 
 from planner.errors import Infeasible
@@ -53,6 +53,7 @@ def test_figures_of_a_calendar_cut_anywhere_are_those_that_it_states(seed, data)
 
 
 @settings(max_examples=15, deadline=None)
+@example(112, 0.5, 2, 1.0, 1.0, 0.2)  # a last minute whose tokens nobody misses
 @given(
     st.integers(0, 500),
     st.floats(0.0, 0.5),

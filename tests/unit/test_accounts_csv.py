@@ -63,7 +63,7 @@ def test_headers_carry_units_and_stay():
         "calendar_id", "series", "kind", "subject", "start_utc", "end_utc", "factor_set", "basis", "boundary", "it_kwh",
         "load_kwh", "import_kwh", "onsite_kwh", "matched_kwh", "unmatched_kwh", "cfe_kwh", "average_gco2_per_kwh",
         "residual_gco2_per_kwh", "marginal_gco2_per_kwh", "grid_cfe_share", "location_kg", "market_kg", "onsite_kg",
-        "marginal_kg", "water_l",
+        "marginal_kg", "water_l", "heat_sold_kwh_th",
     )  # fmt: skip
     assert RUN_COLUMNS == (
         "calendar_id", "series", "kind", "subject", "start_utc", "end_utc", "factor_set", "basis", "boundary", "server",
@@ -71,7 +71,7 @@ def test_headers_carry_units_and_stay():
         "location_kg", "market_kg", "market_by_volume_kg", "onsite_kg", "marginal_kg", "water_l", "gpu_hours",
         "embodied_low_kg",
         "embodied_mid_kg", "embodied_high_kg", "useful_tokens", "sci_low_g_per_mtoken", "sci_mid_g_per_mtoken",
-        "sci_high_g_per_mtoken", "notes",
+        "sci_high_g_per_mtoken", "notes", "heat_sold_kwh_th",
     )  # fmt: skip
     assert CONTRACT_COLUMNS == (
         "calendar_id", "series", "contract", "technology", "boundary", "counts", "carbon_free", "renewable",
@@ -90,7 +90,7 @@ def test_every_row_names_factor_set_basis_and_boundary(hourly, runs, contracts):
 def test_in_every_slot_the_runs_and_what_is_left_are_the_site(hourly):
     sums = defaultdict(lambda: defaultdict(float))
     site = {row["start_utc"]: row for row in hourly if row["kind"] == "site"}
-    names = [name for name in HOURLY_COLUMNS if name.endswith(("_kwh", "_kg", "_l")) and "gco2" not in name]
+    names = [name for name in HOURLY_COLUMNS if name.endswith(("_kwh", "_kg", "_l", "_kwh_th")) and "gco2" not in name]
     for row in hourly:
         if row["kind"] != "site":
             for name in names:
@@ -112,6 +112,7 @@ def test_sums_of_rows_are_the_totals(hourly, runs):
             "market_kg",
             "marginal_kg",
             "water_l",
+            "heat_sold_kwh_th",
         ):
             assert sum(float(row[name]) for row in mine) == pytest.approx(float(total[name]), rel=1e-9, abs=1e-9)
 
@@ -123,7 +124,7 @@ def test_a_runs_row_is_its_part_of_the_sites_row(hourly):
     for row in some:
         whole = site[row["start_utc"]]
         part = float(row["it_kwh"]) / float(whole["it_kwh"])
-        for name in ("location_kg", "market_kg", "onsite_kg", "marginal_kg", "cfe_kwh", "water_l"):
+        for name in ("location_kg", "market_kg", "onsite_kg", "marginal_kg", "cfe_kwh", "water_l", "heat_sold_kwh_th"):
             assert float(row[name]) == pytest.approx(part * float(whole[name]), rel=1e-9, abs=1e-12)
 
 
@@ -231,6 +232,7 @@ def test_every_figure_of_the_audit_table_is_made_again_from_the_rows_alone(page,
         "GPU-hours in service": gpu_hours,
         "Water": total("water_l"),
         "Heat that the IT energy becomes": total("it_kwh"),
+        "Heat sold": total("heat_sold_kwh_th"),
     }
     table = {row[0]: row for row in page.tables["Figures of the carbon accounts"][1:]}
     for case in CASES:
@@ -243,6 +245,17 @@ def test_every_figure_of_the_audit_table_is_made_again_from_the_rows_alone(page,
     for name, value in expected.items():
         assert value > 0.0
         same(table[name][1], value)
+
+
+def test_reused_heat_and_its_factor_are_made_again_from_the_rows_alone(page, accounts, hourly):
+    site = [row for row in hourly if row["kind"] == "site"]
+    sold_kwh = sum(float(row["heat_sold_kwh_th"]) for row in site)
+    total_kwh = sum(float(row["load_kwh"]) for row in site) - accounts.stored_kwh
+    (indicators,) = (rows for rows in page.tables.values() if any("E_REUSE" in row for row in rows))
+    stated = {row[0]: row for row in indicators}
+    same(stated["E_REUSE"][2], sold_kwh)
+    same(stated["ERF"][2], sold_kwh / total_kwh)
+    assert "heat_sold_kwh_th" in stated["E_REUSE"][4]
 
 
 def test_every_figure_of_runs_and_contracts_is_made_again_from_the_rows_alone(page, hourly, runs, contracts):
@@ -302,9 +315,11 @@ def test_a_figure_that_is_not_known_is_a_dash_and_an_empty_cell(outcome):
     accounts = sample_accounts(plain)
     assert exact(None) == "\u2013"
     assert {row["marginal_kg"] for row in rows(hourly_csv(accounts))} == {""}
+    assert {row["heat_sold_kwh_th"] for row in rows(hourly_csv(accounts)) + rows(runs_csv(accounts))} == {""}
     assert {row["sci_mid_g_per_mtoken"] for row in rows(runs_csv(accounts)) if row["kind"] == "unallotted"} == {""}
     table = Tables(report_html(replace(plain, carbon=accounts))).tables["Figures of the carbon accounts"]
     assert [row[1] for row in table if "marginal" in row[0]] == ["\u2013"]
+    assert "Heat sold" not in {row[0] for row in table}
 
 
 def test_without_accounts_the_report_has_no_such_section(outcome):

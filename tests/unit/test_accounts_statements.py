@@ -13,10 +13,14 @@ from planner.accounts.training import METER_BOUNDARY, training_energy
 from planner.accounts.windows import gpu_hours, run_energy_kwh
 from planner.export import wording
 from planner.export.accounts_view import closing_lines, exact
+from planner.heat import HeatSale
 from planner.ledger.account import RunAccount
-from tests.accounting import accounted_outcome, sample_accounts, with_contracts
+from power.accounts import site_account
+from tests.accounting import SET, accounted_outcome, grid, sample_accounts, with_contracts
 from tests.outcomes import FORMULA
 from tests.published import header, off, on, run
+from tests.weeks import make_block
+from thermal.plant import dry_cooler
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +44,17 @@ def test_a_gang_that_waits_with_its_gpus_reserves_them():
 
 def test_the_sum_of_runs_and_what_is_left_is_the_site(accounts):
     site, parts = accounts.site_figures, (*accounts.run_figures, accounts.unallotted)
-    for name in ("it_kwh", "load_kwh", "location_kg", "market_kg", "onsite_kg", "cfe_kwh", "water_l", "gpu_hours"):
+    for name in (
+        "it_kwh",
+        "load_kwh",
+        "location_kg",
+        "market_kg",
+        "onsite_kg",
+        "cfe_kwh",
+        "water_l",
+        "gpu_hours",
+        "heat_sold_kwh_th",
+    ):
         assert sum(getattr(part, name) for part in parts) == pytest.approx(getattr(site, name), rel=1e-9), name
     for case in ("low_kg", "mid_kg", "high_kg"):
         parted = sum(getattr(part.embodied, case) for part in parts)
@@ -78,10 +92,55 @@ def test_eu_indicators_as_worked_from_the_account(accounts):
 
 
 def test_what_a_week_cannot_state_is_named_and_not_made_up(accounts):
-    for one in eu_indicators(accounts):
+    without_buyer = replace(accounts, heat_sold_kwh_th=None)
+    for one in (*eu_indicators(accounts), *eu_indicators(without_buyer)):
         assert (one.value is None) == (one.states != "week"), one.name
     names = {one.name for one in eu_indicators(accounts) if one.value is None}
-    assert names >= {"ERF", "T_WH", "CDD", "C_SERV", "C_STOR"}
+    assert names >= {"T_WH", "CDD", "C_SERV", "C_STOR"}
+    assert {one.name for one in eu_indicators(without_buyer) if one.value is None} == names | {"E_REUSE", "ERF"}
+
+
+def test_reused_heat_as_worked_by_hand():
+    # Six hours of 100 kW of IT; heat pumps lift 20 kW off the loop with 5 kW of their own: 25 kW sold in four of them.
+    sold_kwh = np.array([0.0, 25.0, 25.0, 25.0, 25.0, 0.0])
+    plant_kw = np.array([10.0, 15.0, 15.0, 15.0, 15.0, 10.0])
+    outcome = accounted_outcome()
+    account = site_account(
+        SET,
+        grid(np.full(6, 300.0)),
+        (),
+        it_kw=np.full(6, 100.0),
+        facility_kw=100.0 + plant_kw,
+        import_kw=100.0 + plant_kw,
+        slot_h=1.0,
+    )
+    accounts = replace(
+        sample_accounts(outcome),
+        account=account,
+        water_l=np.zeros(6),
+        stored_kwh=0.0,
+        runs=("half",),
+        run_kwh=np.full((1, 6), 50.0),
+        run_tokens=np.array([1e9]),
+        run_gpu_hours=np.array([48.0]),
+        heat_sold_kwh_th=sold_kwh,
+    )
+    found = {one.name: one for one in eu_indicators(accounts)}
+    assert found["E_REUSE"].value == pytest.approx(100.0)
+    assert found["E_DC"].value == pytest.approx(680.0)
+    assert found["ERF"].value == pytest.approx(100.0 / 680.0)
+    assert (accounts.run_figures[0].heat_sold_kwh_th, accounts.unallotted.heat_sold_kwh_th) == (50.0, 50.0)
+
+
+def test_the_heat_sold_is_the_judges_and_none_without_a_buyer():
+    hall = make_block("hall-a", 700.0, n_slots=168, plant=dry_cooler(700.0, heat_pump_capacity_share=0.2))
+    hall = replace(hall, heat=HeatSale(0.08, np.full(168, 25.0)))
+    outcome = accounted_outcome(blocks=(hall, make_block("hall-b", 300.0, n_slots=168)))
+    accounts = sample_accounts(outcome)
+    # 25 kW of heat through a week of 168 h, as the sample sells it
+    assert accounts.site_figures.heat_sold_kwh_th == pytest.approx(25.0 * 168, rel=1e-6)
+    assert accounts.site_figures.heat_sold_kwh_th == pytest.approx(outcome.evaluation.heat_sold_kwh_th, rel=1e-9)
+    assert sample_accounts().heat_sold_kwh_th is None
 
 
 def test_a_site_without_it_energy_has_no_ratio(accounts):
@@ -139,7 +198,8 @@ def test_the_terminal_names_the_main_figures(accounts, tmp_path):
     assert f"{wording.carbon(accounts.unallotted.location_kg)} location" in rest
     (eu,) = (line for line in lines if line.startswith("EU scheme"))
     stated = {one.name: one.value for one in eu_indicators(accounts)}
-    assert f"PUE {exact(stated['PUE'])}, WUE {exact(stated['WUE'])}, REF {exact(stated['REF'])};" in eu
+    ratios = ", ".join(f"{name} {exact(stated[name])}" for name in ("PUE", "WUE", "REF", "ERF"))
+    assert f"{ratios};" in eu
     assert lines[-1].endswith("runs.csv")
     assert "marginal" not in text
 
@@ -161,7 +221,7 @@ def test_the_digest_tells_apart_whatever_is_said(accounts, change):
 
 def test_the_digest_sees_every_series(accounts):
     account = accounts.account
-    for name in ("run_kwh", "run_tokens", "run_gpu_hours", "water_l"):
+    for name in ("run_kwh", "run_tokens", "run_gpu_hours", "water_l", "heat_sold_kwh_th"):
         assert replace(accounts, **{name: getattr(accounts, name) * (1.0 + 1e-12)}).sha256 != accounts.sha256, name
     for name in ("it_kwh", "facility_kwh", "supplied_kwh", "used_kwh", "location_kg", "market_kg", "cfe_kwh"):
         changed = replace(account, **{name: getattr(account, name) * (1.0 + 1e-12)})

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -116,6 +117,53 @@ def test_the_account_on_the_series_that_came_stands_beside_the_plans(ledger, fil
         told = dict(raw.execute(f"{sums} GROUP BY a.series").fetchall())
     for one in (accounts, actual):
         assert told[one.series] == pytest.approx(sum(run.location_kg for run in one.run_figures), rel=1e-6)
+
+
+def _made_old(file):
+    """Take from a ledger what releases before the sale of heat did not have."""
+    with sqlite3.connect(file) as raw:
+        for view in ("run_account_hour", "run_account_slot"):
+            raw.execute(f"DROP VIEW {view}")
+        for table in ("site_account", "run_account"):
+            raw.execute(f"ALTER TABLE {table} DROP COLUMN heat_sold_kwh_th")
+        raw.execute("CREATE VIEW run_account_slot AS SELECT account, start_s, it_kwh, water_l FROM site_account")
+        raw.execute("CREATE VIEW run_account_hour AS SELECT account, start_s, water_l FROM run_account_slot")
+
+
+def test_a_ledger_of_before_heat_was_sold_keeps_its_accounts_and_takes_new_ones(file, outcome, accounts):
+    with Ledger(file) as ledger:
+        enter(ledger, outcome, accounts)
+    _made_old(file)
+    sells = replace(accounts, series="actual", heat_sold_kwh_th=0.2 * accounts.account.it_kwh)
+    with Ledger(file) as ledger:
+        enter(ledger, outcome, sells)
+    with Ledger(file) as ledger:
+        old = ledger.carbon(outcome.calendar, outcome.runs)
+        new = ledger.carbon(outcome.calendar, outcome.runs, "actual")
+    assert (old.sha256, old.heat_sold_kwh_th) == (accounts.sha256, None)
+    assert (new.sha256, new.heat_sold_kwh_th.tolist()) == (sells.sha256, sells.heat_sold_kwh_th.tolist())
+    with sqlite3.connect(file) as raw:
+        by_series = dict(
+            raw.execute(
+                "SELECT a.series, sum(h.heat_sold_kwh_th) FROM run_account_hour h "
+                "JOIN carbon_account a ON a.number = h.account GROUP BY a.series"
+            ).fetchall()
+        )
+        kept = raw.execute("SELECT sum(heat_sold_kwh_th) FROM run_account").fetchone()
+    sold_kwh = sum(run.heat_sold_kwh_th for run in sells.run_figures)
+    assert by_series == {"planned": None, "actual": pytest.approx(sold_kwh, rel=1e-6)}
+    assert kept == pytest.approx((sold_kwh,))
+
+
+def test_an_old_ledger_opened_many_times_at_once_gets_its_columns_once(file):
+    Ledger(file).close()
+    _made_old(file)
+    with ThreadPoolExecutor(6) as at_once:
+        for opened in [at_once.submit(Ledger, file) for _ in range(6)]:
+            opened.result().close()
+    with sqlite3.connect(file) as raw:
+        names = [row[1] for row in raw.execute("PRAGMA table_info(site_account)")]
+    assert names.count("heat_sold_kwh_th") == 1
 
 
 def test_a_changed_row_is_found(ledger, file, outcome, accounts):

@@ -11,16 +11,19 @@ import pytest
 
 from planner.evaluate import evaluate
 from planner.export.charts.frame import TimeAxis
-from planner.export.charts.power import power_figure
+from planner.export.charts.power import limit_told, power_figure
 from planner.export.csv_files import OWN_COLUMNS, SLOT_COLUMNS, slots_csv
 from planner.export.own_supply import TELLERS, figures, told_costs, told_energy
+from planner.export.report import report_html
 from planner.optimize import PlanOptions, plan
 from planner.publish import to_calendar
 from power.export import GridExport
 from power.generation import Generator
 from power.ppa import BASELOAD, PHYSICAL, Ppa
 from power.wind import WindTurbines
-from tests.weeks import make_block, make_run, solar, tiny_week
+from tests.outcomes import full_week, sample_outcome
+from tests.unit.test_export_report import Page
+from tests.weeks import battery, make_block, make_run, solar, tiny_week
 from thermal.limit import PlanLimit
 
 
@@ -69,7 +72,49 @@ def test_the_figure_of_a_block_balances_with_its_own_sources():
     served = served + traces["Generators &lt;b&gt;sets&lt;/b&gt;"]
     assert served == pytest.approx(traces["IT"] + traces["Cooling"] + traces["Export"], abs=0.003)
     assert traces["Limit of grid import"] == pytest.approx(np.full(8, 150.0))
-    assert "wind, generators and battery" in str(figure["layout"])
+    assert "grid import, solar, wind and generators" in str(figure["layout"])
+    assert "battery" not in str(figure["layout"])
+
+
+def test_the_limit_speaks_of_what_the_block_has_alone():
+    week, calendar, _ = supplied()
+    block, told = week.blocks[0], calendar.blocks[0]
+    bare = replace(told, wind_kw=(), generators=(), export_kw=())
+    held = "The dashed limit holds for IT with cooling, and for the grid import, each by itself"
+    ends = "so a stack with it may stand above the line."
+    store = battery(100.0, 50.0)
+    for has, plan_of, sentence in (
+        (replace(block, solar=None), bare, f"{held}."),
+        (replace(block, solar=None, battery=store), bare, f"{held}."),
+        (
+            replace(block, battery=store),
+            bare,
+            f"{held}; charging the battery from solar counts towards neither, {ends}",
+        ),
+        (block, told, f"{held}; export counts towards neither, {ends}"),
+        (
+            replace(block, solar=None, battery=store),
+            told,
+            f"{held}; export and charging the battery from wind and generators count towards neither, {ends}",
+        ),
+        (
+            replace(block, solar=None),
+            replace(bare, heat_pump_kw=(1.0,) * 8),
+            f"{held.replace('with cooling', 'with cooling and heat pumps')}.",
+        ),
+    ):
+        assert limit_told(has, plan_of) == sentence
+
+
+def test_a_report_of_blocks_without_sun_says_nothing_of_it():
+    halls = (make_block("hall-a", 700.0, n_slots=168), make_block("hall-b", 300.0, n_slots=168))
+    page = Page(report_html(sample_outcome(full_week(blocks=halls), kept=True)))
+    assert page.words.count("The dashed limit holds for IT with cooling, and for the grid import, each by itself.") == 2
+    titles = [str(figure) for name, figure in page.figures.items() if name.startswith("chart-block")]
+    assert len(titles) == 2
+    assert not [title for title in titles if "solar" in title or "battery" in title]
+    assert "from solar" not in page.words
+    assert "charging the battery from solar counts" in Page(report_html(sample_outcome(kept=True))).words
 
 
 def test_rows_and_figures_are_told_only_where_there_is_something_to_tell():

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 LIMIT = "Limit (IT with cooling; grid import)"
-"""Name of the block's limit: charging the battery from the sun counts towards neither."""
+"""Name of the block's limit; see `limit_told`."""
 
 COOLING_LIMIT = "Cooling allows (IT)"
 """Name of what the cooling lets the plan take, the site's reserve in hand: the number that the plan obeys."""
@@ -67,6 +67,7 @@ def power_figure(
     template = f"%{{y:,.3~g}} {unit}"
     has_battery = block.battery is not None
     goes, comes, store = _domains(has_battery)
+    feeds = ["grid import", *_sources(block, plan), *(["battery"] if has_battery else [])]
 
     def area(kw: tuple[float, ...], name: str, color: str, group: str, axis: str) -> Trace:
         return stacked_area(
@@ -120,11 +121,30 @@ def power_figure(
         "data": data,
         "layout": layout(
             600 if has_battery else 480,
-            f"Power of block {block.name} against its limit: IT and cooling, grid import, {_sources(plan)}",
+            f"Power of block {block.name} against its limit: IT and cooling; {_listed(feeds)}",
             xaxis=time.axis(anchor="y3" if has_battery else "y2"),
             **axes,
         ),
     }
+
+
+def limit_told(block: Block, plan: BlockPlan) -> str:
+    """Return in a sentence what a block's limit holds for, and what may stand above it.
+
+    Args:
+        block: The block.
+        plan: Its slots in the calendar.
+    """
+    held = "IT with cooling and heat pumps" if plan.heat_pump_kw else "IT with cooling"
+    sentence = f"The dashed limit holds for {held}, and for the grid import, each by itself"
+    sources = _sources(block, plan)
+    free = ["export"] if plan.export_kw else []
+    if sources and block.battery is not None:
+        free.append(f"charging the battery from {_listed(sources)}")
+    if not free:
+        return f"{sentence}."
+    counts = "counts" if len(free) == 1 else "count"
+    return f"{sentence}; {_listed(free)} {counts} towards neither, so a stack with it may stand above the line."
 
 
 def _uses(block: Block, plan: BlockPlan) -> list[tuple[tuple[float, ...], str, str]]:
@@ -150,10 +170,15 @@ def _supplies(block: Block, plan: BlockPlan) -> list[tuple[tuple[float, ...], st
     ]
 
 
-def _sources(plan: BlockPlan) -> str:
-    """Return what may feed a block beside the grid."""
-    more = [name for name, there in (("wind", plan.wind_kw), ("generators", plan.generators)) if there]
-    return f"solar{''.join(f', {name}' for name in more)} and battery"
+def _sources(block: Block, plan: BlockPlan) -> list[str]:
+    """Return what may feed a block beside the grid and its battery."""
+    there = (("solar", block.solar is not None), ("wind", plan.wind_kw), ("generators", plan.generators))
+    return [name for name, has in there if has]
+
+
+def _listed(names: list[str]) -> str:
+    """Return names with commas and an "and" before the last."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _domains(has_battery: bool) -> tuple[tuple[float, float], tuple[float, float], tuple[float, float]]:
