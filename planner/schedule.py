@@ -159,8 +159,8 @@ class Plan:
         objective: Value of the program's objective, money.
         bound: No plan of the program can cost less, money.
         mip_gap: (objective - bound) / |objective|, 0 where both are equal.
-            terms: Name -> money, as `planner.optimize.model` names them, below zero where they earn; they add up to the
-                objective.
+        terms: Name -> money, as `planner.optimize.model` names them; below zero where they earn. They add up to the
+            objective.
         shortfalls: Promises not kept.
         build_s: Seconds to build the program.
         solve_s: Seconds to solve it.
