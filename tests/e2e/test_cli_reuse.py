@@ -39,6 +39,16 @@ def test_the_plan_sells_heat_and_is_judged_clean(planned):
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
+def test_the_accounts_state_the_heat_that_the_plan_sells(planned):
+    folder, told = planned
+    done = gridpace("accounts", "week", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    stated = {one["name"]: one["value"] for one in json.loads(done.stdout)["eu_2024_1364"]["indicators"]}
+    assert stated["E_REUSE"] == pytest.approx(told["heat_sold_kwh_th"], rel=1e-9)
+    # without a battery and an export the load is the facility's energy
+    assert stated["ERF"] == pytest.approx(told["erf"], rel=1e-6)
+
+
 def test_the_thermal_report_follows_the_calendar(planned):
     folder, told = planned
     done = gridpace("thermal", "site.toml", "--out", "week", "--json", "--issued-at", ISSUED, "--offline", cwd=folder)
