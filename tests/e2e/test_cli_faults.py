@@ -71,7 +71,7 @@ def test_a_plan_that_breaks_a_promise_is_written_and_leaves_with_3(monkeypatch, 
         told = capsys.readouterr()
         assert ("broken: block hall-a takes 701 kW of 700 kW" in told.err) == bool(code)
         first_words = [line.split()[0] for line in told.out.splitlines()]
-        assert first_words == ["carbon", "cost", "energy", "deadlines", "calendar", "failures", "hold"]
+        assert first_words == ["carbon", "cost", "energy", "deadlines", "files", "failures", "hold"]
     assert (tmp_path / "out" / "report.html").is_file()
     assert (tmp_path / "out" / "calendars" / "current").is_file()
 
