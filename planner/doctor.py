@@ -14,6 +14,7 @@ from pathlib import Path
 
 _NEEDED_PYTHON = (3, 11)
 _PACKAGE_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_EXTRA = re.compile(r"\bextra\s*==")
 _LEAST_FREE_BYTES = 100 * 1024 * 1024
 
 
@@ -67,7 +68,8 @@ def _python() -> tuple[bool, str]:
 
 
 def _packages() -> tuple[bool, str]:
-    names = [found[0] for text in requires("gridpace") or () if (found := _PACKAGE_NAME.match(text))]
+    needed = [text for text in requires("gridpace") or () if not _EXTRA.search(text)]
+    names = [found[0] for text in needed if (found := _PACKAGE_NAME.match(text))]
     missing = []
     for name in names:
         try:
