@@ -24,7 +24,7 @@ _STAND_INS: dict[type[BaseModel], dict[str, Any]] = {
         "latitude": 0.0,
         "longitude": 0.0,
         "zone": "?",
-        "currency": "XXX",
+        "currency": "XTS",
     },
     model.BlockTable: {"name": "?", "capacity_kw": 1.0, "cooling": {"kind": "room_air", "rated_it_kw": 1.0}},
     model.PoolTable: {"name": "?", "block": "?", "gpu": "?"},
