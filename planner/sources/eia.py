@@ -98,14 +98,12 @@ class Eia:
             Window(first, last, self._request(zone, first, last))
             for first, last in spans(start, min(end, self.http.clock()), _WINDOW)
         ]
-        try:
-            rows, fetched_at = fetch_windows(self.http, windows, read, start, end)
-        except NoValues as exc:
-            raise NoValues(
-                f"{_NAME} has no carbon of {zone} from {iso(start)} to {iso(end)}",
-                why=exc.why or "it tells what was, some hours later",
-                fix="check the zone and the span, or use another source",
-            ) from exc
+        nothing = NoValues(
+            f"{_NAME} has no carbon of {zone} from {iso(start)} to {iso(end)}",
+            why="it tells what was, some hours later",
+            fix="check the zone and the span, or use another source",
+        )
+        rows, fetched_at = fetch_windows(self.http, windows, read, start, end, nothing=nothing)
         return replace(self._series(zone, rows), fetched_at=fetched_at)
 
     def _request(self, zone: str, first: datetime, last: datetime) -> Request:

@@ -14,7 +14,7 @@ from planner.sources.request import Request
 from planner.sources.rows import NoValues, make_series, to_numbers
 from planner.sources.series import ESTIMATED
 from planner.sources.shape import agreed, cell, changed, entries, instant
-from planner.sources.windows import Window, fetch_windows, floor, spans
+from planner.sources.windows import fetch_windows, past_and_ahead
 from planner.timegrid import iso
 
 if TYPE_CHECKING:
@@ -74,8 +74,6 @@ class ElectricityMaps:
         """
         if signal != "carbon":
             raise ConfigError(f"{_NAME} has no {signal}", fix="ask for carbon")
-        now = self.http.clock()
-        this_hour = floor(now, _HOUR)
         issued: list[datetime] = []
 
         def read(answer: Any) -> pd.DataFrame:
@@ -83,20 +81,19 @@ class ElectricityMaps:
                 issued.append(instant(answer["updatedAt"], f"{_NAME}: carbon of {zone}"))
             return self._series(zone, self._rows(answer, zone)).rows
 
-        windows = []
-        for first, last in spans(start, min(end, this_hour), _WINDOW):
-            request = self._past(zone, first, last)
-            windows.append(Window(first, min(last, this_hour), request))
-        if end > this_hour and start < this_hour + HORIZON:
-            windows.append(Window(this_hour, this_hour + HORIZON + _HOUR, self._ahead(zone)))
-        try:
-            rows, fetched_at = fetch_windows(self.http, windows, read, start, end)
-        except NoValues as exc:
-            raise NoValues(
-                f"{_NAME} has no carbon of {zone} from {iso(start)} to {iso(end)}",
-                why=exc.why or f"it forecasts {HORIZON / _HOUR:.0f} h ahead",
-                fix="plan a week that has begun or begins soon, or use another source",
-            ) from exc
+        windows = past_and_ahead(
+            (start, end),
+            self.http.clock(),
+            (_WINDOW, HORIZON),
+            lambda first, last: self._past(zone, first, last),
+            lambda: self._ahead(zone),
+        )
+        nothing = NoValues(
+            f"{_NAME} has no carbon of {zone} from {iso(start)} to {iso(end)}",
+            why=f"it forecasts {HORIZON / _HOUR:.0f} h ahead",
+            fix="plan a week that has begun or begins soon, or use another source",
+        )
+        rows, fetched_at = fetch_windows(self.http, windows, read, start, end, nothing=nothing)
         return replace(self._series(zone, rows), fetched_at=fetched_at, issued_at=issued[-1] if issued else None)
 
     def _past(self, zone: str, first: datetime, last: datetime) -> Request:

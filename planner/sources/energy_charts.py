@@ -119,14 +119,12 @@ class EnergyCharts:
             Window(first, last, self._request(signal, zone, first, last))
             for first, last in spans(start, until, _WINDOW)
         ]
-        try:
-            rows, fetched_at = fetch_windows(self.http, windows, read, start, end)
-        except NoValues as exc:
-            raise NoValues(
-                f"{_NAME} has no {signal} of {zone} from {iso(start)} to {iso(end)}",
-                why=exc.why or "it answers so too while ENTSO-E, on which it stands, is out of order",
-                fix="check the zone and the span, or use another source that does not stand on ENTSO-E",
-            ) from exc
+        nothing = NoValues(
+            f"{_NAME} has no {signal} of {zone} from {iso(start)} to {iso(end)}",
+            why="it answers so too while ENTSO-E, on which it stands, is out of order",
+            fix="check the zone and the span, or use another source that does not stand on ENTSO-E",
+        )
+        rows, fetched_at = fetch_windows(self.http, windows, read, start, end, nothing=nothing)
         series = self._series(signal, zone, rows)
         return replace(series, fetched_at=fetched_at, licence=licences[-1] if licences else LICENCE)
 

@@ -130,14 +130,12 @@ class Entsoe:
             Window(first, last, self._request(signal, zone, area, first, last))
             for first, last in spans(start, until, _WINDOW)
         ]
-        try:
-            rows, fetched_at = fetch_windows(self.http, windows, read, start, end)
-        except NoValues as exc:
-            raise NoValues(
-                f"{_NAME} has no {signal} of {zone} from {iso(start)} to {iso(end)}",
-                why=exc.why or "prices and forecasts reach to the end of the next day, the mix to an hour or two ago",
-                fix="check the zone and the span, or use another source",
-            ) from exc
+        nothing = NoValues(
+            f"{_NAME} has no {signal} of {zone} from {iso(start)} to {iso(end)}",
+            why="prices and forecasts reach to the end of the next day, the mix to an hour or two ago",
+            fix="check the zone and the span, or use another source",
+        )
+        rows, fetched_at = fetch_windows(self.http, windows, read, start, end, nothing=nothing)
         return replace(self._series(signal, zone, rows), fetched_at=fetched_at)
 
     def _request(self, signal: str, zone: str, area: str, first: datetime, last: datetime) -> Request:

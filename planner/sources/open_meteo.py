@@ -99,14 +99,12 @@ class OpenMeteo:
             return self._read(answer, signal, zone, now).rows
 
         windows = self._windows(f"{signal} of {zone}", start, end, now)
-        try:
-            rows, fetched_at = fetch_windows(self.http, windows, read, start, end)
-        except NoValues as exc:
-            raise NoValues(
-                f"{_NAME} has no {signal} of {zone} from {iso(start)} to {iso(end)}",
-                why=f"it forecasts {_FORECAST_DAYS} days ahead",
-                fix="plan a nearer week, or use another source",
-            ) from exc
+        nothing = NoValues(
+            f"{_NAME} has no {signal} of {zone} from {iso(start)} to {iso(end)}",
+            why=f"it forecasts {_FORECAST_DAYS} days ahead",
+            fix="plan a nearer week, or use another source",
+        )
+        rows, fetched_at = fetch_windows(self.http, windows, read, start, end, nothing=nothing)
         return replace(self._series(signal, zone, rows), fetched_at=fetched_at)
 
     def _windows(self, subject: str, start: datetime, end: datetime, now: datetime) -> list[Window]:

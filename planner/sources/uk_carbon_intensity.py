@@ -89,16 +89,14 @@ class UkCarbonIntensity:
             Window(first, last, self._request(zone, match[1], first, last))
             for first, last in spans(start, min(end, now + HORIZON), _WINDOW)
         ]
-        try:
-            rows, fetched_at = fetch_windows(
-                self.http, windows, lambda answer: self._read(answer, zone, now).rows, start, end
-            )
-        except NoValues as exc:
-            raise NoValues(
-                f"{_NAME} has no carbon of {zone} from {iso(start)} to {iso(end)}",
-                why=f"it forecasts {HORIZON / timedelta(hours=1):.0f} h ahead" if end > now + HORIZON else "",
-                fix="plan a week that has begun or begins soon, or use another source",
-            ) from exc
+        nothing = NoValues(
+            f"{_NAME} has no carbon of {zone} from {iso(start)} to {iso(end)}",
+            why=f"it forecasts {HORIZON / timedelta(hours=1):.0f} h ahead" if end > now + HORIZON else "",
+            fix="plan a week that has begun or begins soon, or use another source",
+        )
+        rows, fetched_at = fetch_windows(
+            self.http, windows, lambda answer: self._read(answer, zone, now).rows, start, end, nothing=nothing
+        )
         return replace(self._series(zone, rows), fetched_at=fetched_at)
 
     def _request(self, zone: str, region: str | None, first: datetime, last: datetime) -> Request:

@@ -15,7 +15,7 @@ from planner.sources.request import Request
 from planner.sources.rows import NoValues, make_series, to_numbers
 from planner.sources.shape import agreed, cell, changed, entries, instant
 from planner.sources.units import conversion
-from planner.sources.windows import Window, fetch_windows, floor, spans
+from planner.sources.windows import fetch_windows, floor, past_and_ahead
 from planner.timegrid import iso
 
 if TYPE_CHECKING:
@@ -85,24 +85,21 @@ class WattTime:
             issued.append(generated_at)
             return self._series(zone, rows).rows
 
-        windows = []
-        for first, last in spans(start, min(end, this_hour), _WINDOW):
-            span = (("start", iso(first)), ("end", iso(last - _STEP)))
-            request = self._request(zone, "historical", span, last + _SETTLED)
-            windows.append(Window(first, min(last, this_hour), request))
-        if end > this_hour and start < this_hour + HORIZON:
-            params = (("horizon_hours", f"{HORIZON / _HOUR:.0f}"),)
-            windows.append(
-                Window(this_hour, this_hour + HORIZON + _HOUR, self._request(zone, "forecast", params, None))
+        def past(first: datetime, last: datetime) -> Request:
+            return self._request(
+                zone, "historical", (("start", iso(first)), ("end", iso(last - _STEP))), last + _SETTLED
             )
-        try:
-            rows, fetched_at = fetch_windows(self.http, windows, read, start, end)
-        except NoValues as exc:
-            raise NoValues(
-                f"{_NAME} has no marginal carbon of {zone} from {iso(start)} to {iso(end)}",
-                why=exc.why or f"it forecasts {HORIZON / _HOUR:.0f} h ahead",
-                fix="plan a week that has begun or begins soon, or use another source",
-            ) from exc
+
+        def ahead() -> Request:
+            return self._request(zone, "forecast", (("horizon_hours", f"{HORIZON / _HOUR:.0f}"),), None)
+
+        windows = past_and_ahead((start, end), now, (_WINDOW, HORIZON), past, ahead)
+        nothing = NoValues(
+            f"{_NAME} has no marginal carbon of {zone} from {iso(start)} to {iso(end)}",
+            why=f"it forecasts {HORIZON / _HOUR:.0f} h ahead",
+            fix="plan a week that has begun or begins soon, or use another source",
+        )
+        rows, fetched_at = fetch_windows(self.http, windows, read, start, end, nothing=nothing)
         return replace(self._series(zone, rows), fetched_at=fetched_at, issued_at=max(issued))
 
     def _request(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 _STRAYS = timedelta(days=60)  # some providers give whole months, or days before and after
+_HOUR = timedelta(hours=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -52,8 +53,41 @@ def spans(start: datetime, end: datetime, step: timedelta) -> Iterator[tuple[dat
         at += step
 
 
+def past_and_ahead(
+    span: tuple[datetime, datetime],
+    now: datetime,
+    cut: tuple[timedelta, timedelta],
+    past: Callable[[datetime, datetime], Request],
+    ahead: Callable[[], Request],
+) -> list[Window]:
+    """Return the windows of a provider that has the past by spans and one forecast from this hour on.
+
+    Args:
+        span: Start and end of what is asked, UTC.
+        now: The present time, UTC.
+        cut: Length of a window of the past, and how far the forecast reaches.
+        past: The request for a span of the past.
+        ahead: The request for the forecast.
+    """
+    (start, end), (length, horizon) = span, cut
+    this_hour = floor(now, _HOUR)
+    windows = [
+        Window(first, min(last, this_hour), past(first, last))
+        for first, last in spans(start, min(end, this_hour), length)
+    ]
+    if end > this_hour and start < this_hour + horizon:
+        windows.append(Window(this_hour, this_hour + horizon + _HOUR, ahead()))
+    return windows
+
+
 def fetch_windows(
-    http: Http, windows: Iterable[Window], read: Callable[[Any], pd.DataFrame], start: datetime, end: datetime
+    http: Http,
+    windows: Iterable[Window],
+    read: Callable[[Any], pd.DataFrame],
+    start: datetime,
+    end: datetime,
+    *,
+    nothing: NoValues,
 ) -> tuple[pd.DataFrame, datetime]:
     """Return the rows of all windows that start in [start, end), and when the oldest of the answers came, UTC.
 
@@ -66,6 +100,8 @@ def fetch_windows(
         read: Rows of a decoded answer.
         start: Start of the span, UTC.
         end: End of the span, UTC.
+        nothing: What to raise where no window has a row; the last window's own reason, where it gave one, is told with
+            it.
 
     Raises:
         NoValues: No window has a row.
@@ -74,11 +110,12 @@ def fetch_windows(
     deadline = http.deadline()
     parts: list[pd.DataFrame] = []
     fetched: list[datetime] = []
-    stale = False
+    stale, reason = False, None
     for window in windows:
         try:
             reply = http.get(window.request, read, deadline)
-        except NoValues:
+        except NoValues as exc:
+            reason = exc
             continue
         except (AuthError, SchemaChanged, StaleData):
             raise
@@ -94,7 +131,10 @@ def fetch_windows(
         parts.append(add_flag(rows, STALE) if reply.stale else rows)
         fetched.append(reply.fetched_at)
     if not any(len(rows) for rows in parts):
-        raise NoValues(f"no window from {start} to {end} has a row")
+        if reason is None:
+            raise nothing
+        why = "; ".join(said for said in (reason.what, nothing.why) if said)
+        raise NoValues(nothing.what, why=why, fix=nothing.fix) from reason
     return pd.concat(parts, ignore_index=True), min(fetched)
 
 

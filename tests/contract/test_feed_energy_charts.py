@@ -145,3 +145,12 @@ def test_a_week_of_the_clocks_has_its_hours():
         now = monday + timedelta(days=8)
         series = opened("energy-charts", now=now).fetch("price", "DE-LU", monday, monday + hours * HOUR)
         assert len(series.rows) == hours
+
+
+@responses.activate
+def test_a_mix_of_nulls_says_so_beside_what_it_stands_on():
+    serving(responses, POWER, lambda p: until_published(p, power_answer, Fossil_gas=None, Wind_onshore=None))
+    with pytest.raises(DataUnavailable, match="has no carbon of DE-LU") as caught:
+        opened("energy-charts").fetch("carbon", "DE-LU", START, NOW)
+    assert "every value of the mix is null" in caught.value.why
+    assert "ENTSO-E" in caught.value.why
