@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from planner.accounts import CarbonAccounts, RunFigures
 
-HOURLY_COLUMNS = (
+_LEAD = (
     "calendar_id",
     "series",
     "kind",
@@ -33,6 +33,9 @@ HOURLY_COLUMNS = (
     "factor_set",
     "basis",
     "boundary",
+)
+HOURLY_COLUMNS = (
+    *_LEAD,
     "it_kwh",
     "load_kwh",
     "import_kwh",
@@ -52,15 +55,7 @@ HOURLY_COLUMNS = (
     "heat_sold_kwh_th",
 )
 RUN_COLUMNS = (
-    "calendar_id",
-    "series",
-    "kind",
-    "subject",
-    "start_utc",
-    "end_utc",
-    "factor_set",
-    "basis",
-    "boundary",
+    *_LEAD,
     "server",
     "it_kwh",
     "heat_kwh",

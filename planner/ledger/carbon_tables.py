@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
 from sqlalchemy import ForeignKey, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from planner.ledger.tables import Table
+
+AccountKey = Annotated[int, mapped_column(ForeignKey("carbon_account.number"), primary_key=True)]
+"""The account that a row belongs to, part of its key."""
+
+Position = Annotated[int, mapped_column(primary_key=True)]
+"""Place of a contract or a run in its account, part of a row's key."""
 
 
 class FactorSetRow(Table):
@@ -54,7 +61,7 @@ class SiteSlotRow(Table):
     __tablename__ = "site_account"
     __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012 - SQLAlchemy reads it from the class
 
-    account: Mapped[int] = mapped_column(ForeignKey("carbon_account.number"), primary_key=True)
+    account: Mapped[AccountKey]
     start_s: Mapped[int] = mapped_column(primary_key=True)
     factor_set: Mapped[int]
     it_kwh: Mapped[float]
@@ -81,8 +88,8 @@ class ContractRow(Table):
 
     __tablename__ = "contract"
 
-    account: Mapped[int] = mapped_column(ForeignKey("carbon_account.number"), primary_key=True)
-    position: Mapped[int] = mapped_column(primary_key=True)
+    account: Mapped[AccountKey]
+    position: Mapped[Position]
     name: Mapped[str]
     technology: Mapped[str]
     factor_gco2_per_kwh: Mapped[float]
@@ -97,7 +104,7 @@ class ContractSlotRow(Table):
     __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012 - SQLAlchemy reads it from the class
 
     account: Mapped[int] = mapped_column(primary_key=True)
-    position: Mapped[int] = mapped_column(primary_key=True)
+    position: Mapped[Position]
     start_s: Mapped[int] = mapped_column(primary_key=True)
     factor_set: Mapped[int]
     supplied_kwh: Mapped[float]
@@ -109,8 +116,8 @@ class RunRow(Table):
 
     __tablename__ = "run_account"
 
-    account: Mapped[int] = mapped_column(ForeignKey("carbon_account.number"), primary_key=True)
-    position: Mapped[int] = mapped_column(primary_key=True)
+    account: Mapped[AccountKey]
+    position: Mapped[Position]
     run: Mapped[str]
     factor_set: Mapped[int]
     it_kwh: Mapped[float]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 from sqlalchemy import DateTime, Dialect, ForeignKey
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -31,6 +31,10 @@ class Table(DeclarativeBase):
     type_annotation_map = {datetime: UtcTime}  # noqa: RUF012 - SQLAlchemy reads it from the class
 
 
+PlanKey = Annotated[str, mapped_column(ForeignKey("plan.calendar_id"), primary_key=True)]
+"""The plan that a row belongs to, part of its key."""
+
+
 class IssuedPlan(Table):
     """A plan that was issued."""
 
@@ -50,7 +54,7 @@ class PlannedWindow(Table):
 
     __tablename__ = "planned_window"
 
-    calendar_id: Mapped[str] = mapped_column(ForeignKey("plan.calendar_id"), primary_key=True)
+    calendar_id: Mapped[PlanKey]
     run: Mapped[str] = mapped_column(primary_key=True)
     start: Mapped[datetime] = mapped_column(primary_key=True)
     end: Mapped[datetime]
@@ -65,7 +69,7 @@ class SlotCarbon(Table):
 
     __tablename__ = "slot_carbon"
 
-    calendar_id: Mapped[str] = mapped_column(ForeignKey("plan.calendar_id"), primary_key=True)
+    calendar_id: Mapped[PlanKey]
     start: Mapped[datetime] = mapped_column(primary_key=True)
     end: Mapped[datetime]
     kg_per_it_kwh: Mapped[float]
