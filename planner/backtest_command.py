@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.terminal import note, stage
+from planner.command import FILE
+from planner.json_output import json_errors
+from planner.terminal import clean_stdout, note, stage
 
 if TYPE_CHECKING:
     from planner.backtest_pool import Done
 
-FILE = click.Path(path_type=Path)
 DAY = click.DateTime(["%Y-%m-%d"])
 _PAST = timedelta(days=4 * 366)  # what lies further back tells nothing about the grid of today
 
@@ -47,25 +48,26 @@ def backtest_command(
     Every day a forecast is made of the week ahead, from what was known then, by the seasonal naive, the robust blend
     and, with the extra `forecast`, the boosted trees. Writes backtest.json and backtest.html.
     """
-    from planner.backtest_pool import in_processes, on_dask
-    from planner.export.backtest import backtest_html, backtest_json, backtest_table
-    from planner.export.files import write_files
-    from planner.folders import folder_name
-    from planner.forecast.backtest import HORIZON_H, backtest
-    from planner.forecast_history import chosen_signals, read_past
+    with json_errors(as_json), clean_stdout():
+        from planner.backtest_pool import in_processes, on_dask
+        from planner.export.backtest import backtest_html, backtest_json, backtest_table
+        from planner.export.files import write_files
+        from planner.folders import folder_name
+        from planner.forecast.backtest import HORIZON_H, backtest
+        from planner.forecast_history import chosen_signals, read_past
 
-    start, end = (day.replace(tzinfo=UTC) for day in (first, last))
-    with stage("reading the files"):
-        past = read_past(sources, zone, start - _PAST, end + timedelta(hours=HORIZON_H))
-        wanted = chosen_signals(past, signals)
-    with stage("forecasting"), _progress() as done:
-        run = in_processes(jobs, done) if dask is None else on_dask(dask, done)
-        found = backtest(past.history, wanted, start, end, run)
-    content = backtest_json(zone, past, found)
-    folder = out or Path("out") / f"backtest-{folder_name(zone)}"
-    files = {folder / "backtest.json": content, folder / "backtest.html": backtest_html(zone, past, found)}
-    with stage("writing"):
-        write_files(files)
+        start, end = (day.replace(tzinfo=UTC) for day in (first, last))
+        with stage("reading the files"):
+            past = read_past(sources, zone, start - _PAST, end + timedelta(hours=HORIZON_H))
+            wanted = chosen_signals(past, signals)
+        with stage("forecasting"), _progress() as done:
+            run = in_processes(jobs, done) if dask is None else on_dask(dask, done)
+            found = backtest(past.history, wanted, start, end, run)
+        content = backtest_json(zone, past, found)
+        folder = out or Path("out") / f"backtest-{folder_name(zone)}"
+        files = {folder / "backtest.json": content, folder / "backtest.html": backtest_html(zone, past, found)}
+        with stage("writing"):
+            write_files(files)
     if as_json:
         click.echo(content.decode(), nl=False)
         return

@@ -94,9 +94,13 @@ def test_json_alone_on_standard_output(sources, tmp_path, monkeypatch):
     assert json.loads(done.stdout)["schema"] == "gridpace.backtest/1"
 
 
-def test_too_short_a_past_exits_with_data_unavailable(sources):
+def test_too_short_a_past_exits_with_data_unavailable(sources, capsys):
     days = ["--from", "2023-02-01", "--to", "2023-02-03"]
     assert run(["backtest", "XX", *days, "--sources", str(sources)]) == 4
+    capsys.readouterr()
+    assert run(["backtest", "XX", *days, "--sources", str(sources), "--json"]) == 4
+    told = json.loads(capsys.readouterr().out)["error"]
+    assert (told["kind"], told["exit_code"]) == ("DataUnavailable", 4)
 
 
 TASKS = [Task(made_up(40), "carbon", model, (960,), 24, Scale(), 960) for model in (NAIVE, BLEND)]
