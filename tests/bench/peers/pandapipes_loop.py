@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import math
-import sys
-import time
-import warnings
-from importlib.metadata import version
 from typing import Any
 
 import pandapipes
+from reply import reply
 
 KELVIN = 273.15
 SUPPLY_BAR = 5.0
@@ -82,26 +77,5 @@ class Loops:
         }
 
 
-def main() -> None:
-    """Solve every state, and time it from its neighbour on."""
-    logging.disable(logging.CRITICAL)
-    warnings.filterwarnings("ignore")
-    task = json.load(sys.stdin)
-    loops = Loops(task)
-    states = task["states"]
-    answers: list[dict[str, Any]] = []
-    for state in states:
-        loops.solve(state)
-        answers.append(loops.told())
-    seconds: list[float] = []
-    for _ in range(task["rounds"]):
-        for state in states:
-            start = time.perf_counter()
-            loops.solve(state)
-            seconds.append(time.perf_counter() - start)
-    versions = {name: version(name) for name in ("pandapipes", "pandapower", "pandas", "numpy")}
-    json.dump({"peer": "pandapipes", "versions": versions, "states": answers, "seconds": seconds}, sys.stdout)
-
-
 if __name__ == "__main__":
-    main()
+    reply("pandapipes", ("pandapipes", "pandapower", "pandas", "numpy"), Loops)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import sys
 import tempfile
-import time
-import warnings
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reply import reply
 from tespy.components import CycleCloser, HeatExchanger, Pump, SimpleHeatExchanger, Sink, Source
 from tespy.connections import Connection
 from tespy.networks import Network
@@ -106,26 +102,5 @@ def _film(exponent: float, share: float) -> CharLine:
     return CharLine(x=FLOWS, y=FLOWS**exponent / (2.0 * share))
 
 
-def main() -> None:
-    """Solve every state, and time it from its neighbour on."""
-    logging.disable(logging.CRITICAL)
-    warnings.filterwarnings("ignore")
-    task = json.load(sys.stdin)
-    loops = Loops(task)
-    states = task["states"]
-    answers: list[dict[str, Any]] = []
-    for state in states:
-        loops.solve(state)
-        answers.append(loops.told())
-    seconds: list[float] = []
-    for _ in range(task["rounds"]):
-        for state in states:
-            start = time.perf_counter()
-            loops.solve(state)
-            seconds.append(time.perf_counter() - start)
-    versions = {name: version(name) for name in ("tespy", "CoolProp", "pandas", "numpy")}
-    json.dump({"peer": "TESPy", "versions": versions, "states": answers, "seconds": seconds}, sys.stdout)
-
-
 if __name__ == "__main__":
-    main()
+    reply("TESPy", ("tespy", "CoolProp", "pandas", "numpy"), Loops)
