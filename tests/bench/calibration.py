@@ -10,28 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tests import published_plants as public
 from tests.bench.machine import describe, table
 from tests.conftest import NO_SHARED_DATA, SHARED_DATA
 from tests.drawn_plants import CASES, DRAWN_WITHIN, drawing
-from tests.published_plants import (
-    FOLLOWING_FLOOR,
-    FRONTIER_CDU_PUMP_KW,
-    FRONTIER_PUE,
-    NO_TOWERS,
-    SUMMIT_CHILLER_COP,
-    SUMMIT_PUE,
-    SUMMIT_RETURN_C,
-    SUMMIT_SUPPLY_C,
-    day_pue,
-    frontier,
-    frontier_day,
-    frontier_fitted,
-    summit,
-    summit_by_heat,
-    summit_by_power,
-    summit_readings,
-    summit_state,
-)
 from thermal.calibrate import Calibration, Score, calibrate, check_balance, scores
 from thermal.calibrate.balance import EnergyBalanceError
 from thermal.calibrate.calibration import held_out
@@ -164,15 +146,15 @@ def _print_asked(found: list[Found]) -> None:
 def _print_summit() -> None:
     print("Summit, 2020-01-31, chillers only. The point as it stands is refused:\n")
     try:
-        check_balance(summit(), summit_readings(), NO_TOWERS)
+        check_balance(public.summit(), public.summit_readings(), public.NO_TOWERS)
     except EnergyBalanceError as error:
         print(f"  {error}\n")
     rows = []
-    for name, reading in (("power meters", summit_by_power), ("flow and temperatures", summit_by_heat)):
+    for name, reading in (("power meters", public.summit_by_power), ("flow and temperatures", public.summit_by_heat)):
         told, found = reading()
         it_kw = float(told["it_power_kw"][0])
-        for when, plant in (("uncalibrated", summit()), ("fitted", found.plant)):
-            state = summit_state(plant, told)
+        for when, plant in (("uncalibrated", public.summit()), ("fitted", found.plant)):
+            state = public.summit_state(plant, told)
             assert plant.loop is not None
             rows.append(
                 [
@@ -181,9 +163,9 @@ def _print_summit() -> None:
                     f"{it_kw:,.0f}",
                     f"{plant.loop.facility_rise_k:.1f}",
                     f"{plant.loop.chiller.min_lift_k:.1f}",
-                    f"{1.0 + float(state.cooling_kw[0]) / it_kw - SUMMIT_PUE:+.4f}",
-                    f"{float(state.facility_supply_temp_c[0]) - SUMMIT_SUPPLY_C:+.2f}",
-                    f"{float(state.return_temp_c[0]) - SUMMIT_RETURN_C:+.2f}",
+                    f"{1.0 + float(state.cooling_kw[0]) / it_kw - public.SUMMIT_PUE:+.4f}",
+                    f"{float(state.facility_supply_temp_c[0]) - public.SUMMIT_SUPPLY_C:+.2f}",
+                    f"{float(state.return_temp_c[0]) - public.SUMMIT_RETURN_C:+.2f}",
                     f"{float(state.chiller_heat_kw[0] / state.chiller_kw[0]):.2f}",
                 ]
             )
@@ -193,10 +175,10 @@ def _print_summit() -> None:
         "IT kW",
         "facility_rise_k",
         "chiller_min_lift_k",
-        f"PUE - {SUMMIT_PUE}",
+        f"PUE - {public.SUMMIT_PUE}",
         "supply error K",
         "return error K",
-        f"chiller COP (published {SUMMIT_CHILLER_COP:.2f}, not fitted)",
+        f"chiller COP (published {public.SUMMIT_CHILLER_COP:.2f}, not fitted)",
     ]
     print(table(head, rows), end="\n\n")
 
@@ -206,12 +188,12 @@ def _print_frontier(folder: Path) -> None:
     if not folder.is_dir():
         print(f"  left out: {NO_SHARED_DATA}\n")
         return
-    day = frontier_day(folder)
+    day = public.frontier_day(folder)
     rows = []
     for when, plant in (
-        ("affinity laws", frontier(FOLLOWING_FLOOR)),
-        ("ready plant's floor", frontier(0.9)),
-        ("fitted", frontier_fitted(day)),
+        ("affinity laws", public.frontier(public.FOLLOWING_FLOOR)),
+        ("ready plant's floor", public.frontier(0.9)),
+        ("fitted", public.frontier_fitted(day)),
     ):
         state = cooling(plant, day.it_kw, day.dry_bulb_c, day.wet_bulb_c)
         assert plant.loop is not None
@@ -219,8 +201,8 @@ def _print_frontier(folder: Path) -> None:
             [
                 when,
                 f"{plant.loop.facility_pump.flow_floor:.3f}",
-                f"{day_pue(plant, day):.4f}",
-                f"{day_pue(plant, day) - FRONTIER_PUE:+.4f}",
+                f"{public.day_pue(plant, day):.4f}",
+                f"{public.day_pue(plant, day) - public.FRONTIER_PUE:+.4f}",
                 f"{float(state.rack_pump_kw.mean()):.0f}",
                 f"{float((state.pump_kw - state.rack_pump_kw).mean()):.0f}",
                 f"{float((state.cooling_kw - state.pump_kw).mean()):.0f}",
@@ -230,8 +212,8 @@ def _print_frontier(folder: Path) -> None:
         "plant",
         "flow floor",
         "PUE of the day",
-        f"less {FRONTIER_PUE} (of a year)",
-        f"rack pumps kW (published {FRONTIER_CDU_PUMP_KW:.0f}, not fitted)",
+        f"less {public.FRONTIER_PUE} (of a year)",
+        f"rack pumps kW (published {public.FRONTIER_CDU_PUMP_KW:.0f}, not fitted)",
         "facility pumps kW",
         "fans and room kW",
     ]
