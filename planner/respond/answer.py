@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from planner.respond.question import Question
     from planner.respond.run_columns import Mix, RunColumns
     from planner.respond.site_load import BlockLoad, Flows
-    from planner.respond.site_rows import CoolingLines, SiteColumns
+    from planner.respond.site_rows import BlockColumns, CoolingLines
     from planner.week import Block
 
 ROUNDS = 6
@@ -97,13 +97,13 @@ def answer(ask: Callable[[bool], Question]) -> Answer:
         Infeasible: The limits cannot be kept; it says what is the lowest that can.
     """
     question = ask(False)  # noqa: FBT003 - the one thing that differs
-    as_planned = _as_planned(question)
-    if not question.priced.any() and _keeps(as_planned):
-        return as_planned
-    found = _settled(question)
+    planned = _as_planned(question)
+    if not question.priced.any() and _keeps(planned, planned):
+        return planned
+    found = _settled(question, planned)
     if isinstance(found, Beyond) and question.limits:
         question = ask(True)  # noqa: FBT003
-        found = _settled(question)
+        found = _settled(question, _as_planned(question))
     if isinstance(found, Beyond):
         raise _cannot(question, found)
     return found
@@ -119,15 +119,14 @@ def _as_planned(question: Question) -> Answer:
     return Answer(question, question.courses, flows, loads, "optimal")
 
 
-def _keeps(answered: Answer) -> bool:
-    """Return whether an answer keeps every limit, and every block's capacity, at every instant."""
+def _keeps(answered: Answer, planned: Answer) -> bool:
+    """Return whether an answer keeps every limit, and every block's capacity where the plan does, at every instant."""
     question = answered.question
     pieces, week = question.pieces, question.week
     for limit in question.limits:
         here = pieces.inside(*question.seconds(limit))
         if (answered.import_kw(limit.block)[here] > limit.limit_kw + LAST).any():
             return False
-    planned = _as_planned(question)
     for block in week.blocks:
         load, was = answered.loads[block.name], planned.loads[block.name]
         for now_kw, before_kw, room_kw in (
@@ -153,7 +152,7 @@ def _stored(question: Question, block: Block, flows: Flows) -> bool:
     return bool(((kwh >= low) & (kwh <= high)).all() and abs(kwh[-1] - planned[-1]) <= tiny_kwh)
 
 
-def _settled(question: Question) -> Answer | Beyond:
+def _settled(question: Question, planned: Answer) -> Answer | Beyond:
     """Solve, see what the exact cooling draws, and solve again until all is kept and no limit is missed by much."""
     lines = {block.name: cooling_lines(question, block) for block in question.week.blocks}
     chosen: npt.NDArray[np.float64] | None = None
@@ -163,7 +162,7 @@ def _settled(question: Question) -> Answer | Beyond:
         if isinstance(found, Beyond):
             return found if best is None else best
         answered, chosen = found
-        kept = _keeps(answered)
+        kept = _keeps(answered, planned)
         best = answered if kept else best
         if kept and _close(answered, lines):
             return answered
@@ -222,7 +221,7 @@ def _solve(
     if x[site.over] > most_over_kw:
         return Beyond(float(x[site.over]), proven=told.status == "optimal")
     courses = tuple(_decided(question, run, x) for run in runs)
-    flows = {b.block.name: _flows(question, b.block.name, site, x) for b in site.blocks}
+    flows = {b.block.name: _flows(b, x) for b in site.blocks}
     loads: dict[str, BlockLoad] = {}
     for block in question.week.blocks:
         name = block.name
@@ -245,9 +244,8 @@ def _lowest(matrix: Matrix, over: int) -> Solved:
     return Highs(replace(matrix, cost=cost), whole=True, mip_rel_gap=GAP).run(TIME_LIMIT_S)
 
 
-def _flows(question: Question, name: str, site: SiteColumns, x: npt.NDArray[np.float64]) -> Flows:
-    flows = flows_of(question.plans[name])
-    columns = next(b for b in site.blocks if b.block.name == name)
+def _flows(columns: BlockColumns, x: npt.NDArray[np.float64]) -> Flows:
+    flows = columns.flows
     charge, discharge, solar = flows.charge_kw.copy(), flows.discharge_kw.copy(), flows.solar_kw.copy()
     if columns.battery is not None:
         at = list(columns.battery.slots)

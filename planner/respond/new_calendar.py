@@ -145,4 +145,5 @@ def carries_on(answer: Answer) -> bool:
         plan = answer.question.plans[name]
         unchanged &= bool(np.allclose(flows.charge_kw, plan.charge_kw, atol=LAST))
         unchanged &= bool(np.allclose(flows.discharge_kw, plan.discharge_kw, atol=LAST))
+        unchanged &= bool(np.allclose(flows.solar_kw, plan.solar_kw, atol=LAST))
     return unchanged

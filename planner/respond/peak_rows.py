@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.respond.site_load import flows_of
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -72,7 +70,7 @@ def _slot_terms(question: Question, blocks: Sequence[BlockColumns], slot: int) -
     terms: Terms = []
     fixed_kw = 0.0
     for block in blocks:
-        flows = flows_of(question.plans[block.block.name])
+        flows = block.flows
         for p in np.flatnonzero(pieces.slot == slot).tolist():
             if p in block.it:
                 terms += [(block.it[p], float(share[p])), (block.cooling[p], float(share[p]))]

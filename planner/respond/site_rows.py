@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.optimize.limits import energy_worth
-from planner.respond.course import HOLD, OFF
+from planner.respond.course import RUN, gang_kw
 from planner.respond.peak_rows import MARGIN, add_peak_rows
 from planner.respond.ramp_rows import add_ramp_rows
 from planner.respond.site_load import block_load, flows_of, plant_kw
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from planner.respond.question import Question
     from planner.respond.rows import Rows, Terms
     from planner.respond.run_columns import RunColumns
+    from planner.respond.site_load import Flows
     from planner.week import Block
 
 SEGMENTS = 8
@@ -54,6 +55,7 @@ class BlockColumns:
         cooling: Piece -> column of cooling power, kW.
         unused: Slot -> column of planned solar power that is not used, kW.
         battery: Its battery's columns, or None.
+        flows: Battery and sources in the calendar in force.
         planned_kw: Import in the calendar in force as the program counts it, kW, shape (P,).
     """
 
@@ -62,6 +64,7 @@ class BlockColumns:
     cooling: Mapping[int, int]
     unused: Mapping[int, int]
     battery: BatteryColumns | None
+    flows: Flows
     planned_kw: npt.NDArray[np.float64]
 
 
@@ -150,13 +153,13 @@ def _add_block(
         for s, i in zip(lines.slope[t], lines.intercept_kw[t], strict=True):
             rows.row([(drawn[p], 1.0), (it[p], -float(s))], lower=float(i + lines.lift_kw[p]))
         rows.row([(it[p], 1.0), (drawn[p], 1.0)], upper=max(float(room_kw[p]), float(counted_kw[p])))
-    battery = _add_battery(rows, question, block)
+    battery = _add_battery(rows, question, block, flows)
     unused = {}
     if block.solar is not None:
         for t in sorted({int(pieces.slot[p]) for p in touched}):
             if flows.solar_kw[t] > 0.0:
                 unused[t] = rows.column(upper=float(flows.solar_kw[t]))
-    found = BlockColumns(block, it, drawn, unused, battery, counted_kw + flows.taken_kw[pieces.slot])
+    found = BlockColumns(block, it, drawn, unused, battery, flows, counted_kw + flows.taken_kw[pieces.slot])
     _import_rows(rows, question, found, lines, load.it_kw, touched)
     add_ramp_rows(rows, question, block, it, load.it_kw)
     worth, hours, planned = energy_worth(week), pieces.length_s / 3600.0, 0.0
@@ -204,12 +207,9 @@ def _decided_kw(question: Question, block: Block, runs: Sequence[RunColumns]) ->
         here = np.array([m.piece for m in (*run.changed, *run.raised)], dtype=np.int64)
         if not here.size:
             continue
-        idle_w = week.pool(course.option.pool).gpu.idle_w_per_gpu
-        limits = [p.gpu_power_limit_w for p in course.option.points]
-        watts = np.interp(course.limit_w[here], limits, [p.it_w_per_gpu for p in course.option.points])
-        saved_w = np.where(powered[here], idle_w, 0.0)
-        assert not ((course.state[here] == HOLD) | (course.state[here] == OFF)).any()
-        kw[here] += course.run.gpus * share * (watts - saved_w) / 1000.0
+        assert (course.state[here] == RUN).all()
+        idle_kw = course.run.gpus * week.pool(course.option.pool).gpu.idle_w_per_gpu / 1000.0
+        kw[here] += share * (gang_kw(week, course)[here] - np.where(powered[here], idle_kw, 0.0))
     return kw
 
 
@@ -234,7 +234,7 @@ def cooling_lines(question: Question, block: Block) -> CoolingLines:
 def _import_terms(question: Question, block: BlockColumns, piece: int) -> tuple[Terms, float]:
     """Return a block's import in a piece: columns with kW each, and what no column changes, kW."""
     slot = int(question.pieces.slot[piece])
-    flows = flows_of(question.plans[block.block.name])
+    flows = block.flows
     terms: Terms = [(block.it[piece], 1.0), (block.cooling[piece], 1.0)]
     fixed_kw = float(flows.taken_kw[slot])
     if block.battery is not None and slot in block.battery.slots:
@@ -269,8 +269,7 @@ def _import_rows(
     for p in np.flatnonzero(np.isin(question.pieces.slot, list(battery_slots))).tolist():
         if int(p) in block.it:
             continue
-        slot = int(question.pieces.slot[p])
-        flows = flows_of(question.plans[block.block.name])
+        slot, flows = int(question.pieces.slot[p]), block.flows
         assert block.battery is not None
         at = block.battery.slots.index(slot)
         base_kw = float(planned_kw[p] - flows.charge_kw[slot] + flows.discharge_kw[slot])
@@ -278,7 +277,7 @@ def _import_rows(
         rows.row([(block.battery.charge[at], 1.0), (block.battery.discharge[at], -1.0)], low - base_kw, high - base_kw)
 
 
-def _add_battery(rows: Rows, question: Question, block: Block) -> BatteryColumns | None:
+def _add_battery(rows: Rows, question: Question, block: Block, flows: Flows) -> BatteryColumns | None:
     """Let a battery differ from the next whole slot until some time after the event; then it is where it was.
 
     One that carries a reserve, may not charge from the grid, or is paid for charging keeps to the calendar.
@@ -292,8 +291,7 @@ def _add_battery(rows: Rows, question: Question, block: Block) -> BatteryColumns
     worth = energy_worth(week)
     if first >= after or (worth[first:after] < 0.0).any():
         return None
-    flows, plan = flows_of(question.plans[block.name]), question.plans[block.name]
-    states = np.array(plan.battery_kwh)
+    states = np.array(question.plans[block.name].battery_kwh)
     before_kwh = battery.initial_share * battery.energy_kwh if first == 0 else float(states[first - 1])
     low, high = battery.min_share * battery.energy_kwh, battery.max_share * battery.energy_kwh
     h, kept = week.grid.slot_h, battery.kept_share(week.grid.slot_h)

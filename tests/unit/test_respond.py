@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from planner.errors import ConfigError, Infeasible
+from planner.respond.new_calendar import carries_on
 from power.connection import CapacityStep, Connection
 from power.events import Ask, Asked
 from power.flexibility import DemandResponse
@@ -73,6 +74,15 @@ def test_a_limit_that_is_kept_anyway_changes_nothing():
     assert {run.does for run in response.runs} == {"goes on"}
     assert response.kept_share == 1.0
     assert response.cost == pytest.approx(0.0, abs=1e-6)
+
+
+def test_less_of_the_sun_or_of_the_battery_is_a_change():
+    answer = answered(limit(9, 12, float(IMPORT_KW.max()) + 1.0))[0].answer
+    assert carries_on(answer)
+    for name in ("solar_kw", "charge_kw", "discharge_kw"):
+        block = next(block for block, flows in answer.flows.items() if getattr(flows, name).any())
+        flows = replace(answer.flows[block], **{name: 0.5 * getattr(answer.flows[block], name)})
+        assert not carries_on(replace(answer, flows={**answer.flows, block: flows}))
 
 
 def test_a_limit_that_cannot_be_kept_is_refused_with_the_lowest_that_can():
