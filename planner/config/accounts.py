@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from planner.config import model
 from planner.config.factors import DEFAULT_SERVER, DEFAULT_SETS, factor_sets, servers
 from planner.config.faults import FaultList, did_you_mean, shown_path
+from planner.config.fields import MOST_GCO2_PER_KWH
 from planner.config.files import read_user_text
 from planner.config.hourly_csv import read_hourly
 from planner.errors import ConfigError
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 OWN_SERVER = "site-file"
 LIMITS = {
-    "residual_gco2_per_kwh": (0.0, 1500.0),
-    "marginal_gco2_per_kwh": (0.0, 1500.0),
+    "residual_gco2_per_kwh": (0.0, MOST_GCO2_PER_KWH),
+    "marginal_gco2_per_kwh": (0.0, MOST_GCO2_PER_KWH),
     "grid_cfe_share": (0.0, 1.0),
 }
 """Figure of the grid that may come by the hour -> lowest and highest value."""

@@ -28,6 +28,11 @@ Efficiency = Annotated[float, Field(gt=0, le=1)]
 Chance = Annotated[float, Field(gt=0, lt=1)]
 WattsPerGpu = Annotated[float, Field(gt=0, le=20_000)]
 
+MOST_GCO2_PER_KWH = 1500
+"""No grid comes near it: what is above stands in another unit."""
+
+Intensity = Annotated[float, Field(ge=0, le=MOST_GCO2_PER_KWH)]
+
 Rates = Annotated[
     Annotated[Rate, Tag("<number>")] | Annotated[dict[str, Rate], Tag("<table>")],
     Discriminator(lambda value: "<table>" if isinstance(value, dict) else "<number>"),

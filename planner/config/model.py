@@ -15,6 +15,7 @@ from planner.config.fields import (
     Efficiency,
     Gpus,
     Hours,
+    Intensity,
     Money,
     Name,
     Power,
@@ -113,10 +114,10 @@ class AccountsTable(Table):
     factor_set: str | None = Field(
         default=None, description="factor set of the basis of [carbon]; that of IPCC 2014 where left out"
     )
-    residual_gco2_per_kwh: Annotated[float, Field(ge=0, le=1500)] | None = Field(
+    residual_gco2_per_kwh: Intensity | None = Field(
         default=None, description="intensity of the residual mix, g/kWh; the average stands in where left out"
     )
-    marginal_gco2_per_kwh: Annotated[float, Field(ge=0, le=1500)] | None = Field(
+    marginal_gco2_per_kwh: Intensity | None = Field(
         default=None, description="marginal intensity, g/kWh; reported beside the account, no part of it"
     )
     grid_cfe_share: Share | None = Field(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -34,6 +36,20 @@ class Moments:
         except ConfigError as error:
             placed.fault(key, error.what, error.fix)
             return None
+
+    def rising(self, placed: Placed[Any], at: KeyPath, since: Sequence[datetime], mend: str) -> None:
+        """Note each step of a list of tables that does not begin after the one before it.
+
+        Args:
+            placed: The table in which the list stands.
+            at: Path of the list.
+            since: First instant of each step.
+            mend: What mends steps out of order.
+        """
+        found = [self.utc(placed, (*at, i, "since"), value) for i, value in enumerate(since)]
+        for i, (earlier, later) in enumerate(pairwise(found), start=1):
+            if earlier is not None and later is not None and later <= earlier:
+                placed.fault((*at, i, "since"), f"{since[i]} is not after {since[i - 1]} before it", mend)
 
 
 def order_mend(start: datetime, end: datetime, *, optional: bool = False) -> str:

@@ -119,22 +119,10 @@ def _check_service(placed: Placed[model.PoolTable], moments: Moments) -> None:
     if pool.in_service_from is not None and pool.commissioning:
         placed.fault(("in_service_from",), "stands beside commissioning, which has its own dates", "leave it out")
     moments.utc(placed, ("in_service_from",), pool.in_service_from)
-    times = [moments.utc(placed, ("commissioning", i, "since"), s.since) for i, s in enumerate(pool.commissioning)]
-    for i, (earlier, later) in enumerate(pairwise(times), start=1):
-        if earlier is not None and later is not None and later <= earlier:
-            placed.fault(
-                ("commissioning", i, "since"),
-                f"{pool.commissioning[i].since} is not after {pool.commissioning[i - 1].since} before it",
-                "sort the steps by rising time; count is the total from then on",
-            )
-    sound = [moments.utc(placed, ("availability", i, "since"), s.since) for i, s in enumerate(pool.availability)]
-    for i, (earlier, later) in enumerate(pairwise(sound), start=1):
-        if earlier is not None and later is not None and later <= earlier:
-            placed.fault(
-                ("availability", i, "since"),
-                f"{pool.availability[i].since} is not after {pool.availability[i - 1].since} before it",
-                "sort the steps by rising time; share is that of all GPUs in service from then on",
-            )
+    mend = "sort the steps by rising time; count is the total from then on"
+    moments.rising(placed, ("commissioning",), [step.since for step in pool.commissioning], mend)
+    mend = "sort the steps by rising time; share is that of all GPUs in service from then on"
+    moments.rising(placed, ("availability",), [step.since for step in pool.availability], mend)
 
 
 def _check_power(placed: Placed[model.PoolTable], pool: Pool, share: float, block: model.BlockTable) -> None:

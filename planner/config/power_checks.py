@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -120,10 +119,7 @@ def _check_connection(placed: Placed[model.BlockTable], table: power_tables.Conn
         if outage.unit not in names:
             key = (*here, "outage", i, "unit")
             placed.fault(key, f"{outage.unit!r} is no unit of the connection", did_you_mean(outage.unit, names))
-    since = [moments.utc(placed, (*here, "step", i, "since"), step.since) for i, step in enumerate(table.step)]
-    for i, (before, after) in enumerate(pairwise(since), start=1):
-        if before is not None and after is not None and before >= after:
-            placed.fault((*here, "step", i, "since"), "is not after the step before it", "put steps by rising time")
+    moments.rising(placed, (*here, "step"), [step.since for step in table.step], "sort the steps by rising time")
     for i, span in enumerate(table.interruption):
         _check_span(placed, moments, (*here, "interruption", i), span)
     if table.interruption and not table.interruptible_kw:

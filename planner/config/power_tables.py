@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from planner.config.fields import Money, Name, Power, Share, Signed, Table, When
+from planner.config.fields import Intensity, Money, Name, Power, Share, Signed, Table, When
 from power.tariff import PAST_MONTHS
 
 Minutes = Annotated[float, Field(ge=0, le=10_080)]
@@ -82,7 +82,7 @@ class ContractTable(Table):
     notice_min: Minutes = Field(default=0.0, description="minutes from a call to its earliest start")
     interruption: list[InterruptionTable] = Field(default=[], description="spans without delivery")
     technology: Name | None = Field(default=None, description="what makes its energy, as in the factor set")
-    factor_gco2_per_kwh: Annotated[float, Field(ge=0, le=1500)] | None = Field(
+    factor_gco2_per_kwh: Intensity | None = Field(
         default=None, description="emission factor of its energy, g/kWh; the residual mix where left out"
     )
     basis: Literal["direct", "lifecycle"] | None = Field(default=None, description="basis of that factor")

@@ -187,7 +187,7 @@ FAULTS = {
             "{ since = 2024-05-13T00:00:00, capacity_kw = 2 }]"
         },
         "step[1].since",
-        "not after the step before",
+        "2024-05-13 00:00:00 is not after 2024-05-14 00:00:00 before it",
     ),
     "a call of nothing": (
         {"connection": UNITS + "interruption = [{ start = 2024-05-13T00:00:00, end = 2024-05-14T00:00:00 }]"},
