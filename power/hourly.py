@@ -36,6 +36,23 @@ class HourlyValues:
         return self.start <= start and end <= self.end
 
     def per_slot(self, start: datetime, slot_minutes: int, n_slots: int) -> npt.NDArray[np.float64]:
-        """Return the value of the hour in which each slot lies, shape (T,); IndexError where it is not known."""
+        """Return the value of the hour in which each slot lies.
+
+        Args:
+            start: Start of the first slot, UTC.
+            slot_minutes: Length of a slot, min.
+            n_slots: Count of slots, T.
+
+        Returns:
+            Shape (T,), in the series' unit.
+
+        Raises:
+            IndexError: An hour is not known.
+        """
+        end = start + n_slots * timedelta(minutes=slot_minutes)
+        if not self.covers(start, end):
+            raise IndexError(
+                f"{self.source} has the hours from {self.start} to {self.end}, not all of {start} to {end}"
+            )
         first_min = round((start - self.start) / timedelta(minutes=1))
         return np.asarray(self.values[(first_min + slot_minutes * np.arange(n_slots)) // 60])
