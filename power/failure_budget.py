@@ -117,7 +117,6 @@ def reach_probability(goodput: Goodput, plan: TrainingPlan, tokens: float, deadl
     exposed_s[-1] *= min(1.0, (tokens - before) / float(pieces.tokens[last]))
     risks = [*_grouped(exposed_s, weights)]
     spared_s = 0.0
-    losses = _Losses(goodput, risks)
     for spell in pieces.spells:
         if spell.first > last:
             break
@@ -126,7 +125,7 @@ def reach_probability(goodput: Goodput, plan: TrainingPlan, tokens: float, deadl
         if spell.after <= last:
             disturbed = -np.expm1(-goodput.failures_per_s * spell.length_s)
             ahead_s = disturbed * (_mean_ahead_s(goodput) - spell.ahead_s)
-            spared_s += float(weights[spell.after - 1]) * (losses.unfinished_restart_s() + ahead_s)
+            spared_s += float(weights[spell.after - 1]) * (_unfinished_restart_s(goodput) + ahead_s)
     return _Losses(goodput, risks).at_most(max(0.0, spare) / fastest + spared_s)
 
 
@@ -229,6 +228,19 @@ def _mean_ahead_s(goodput: Goodput) -> float:
     return goodput.interval_s * goodput.save_s / (2.0 * goodput.cycle_s)
 
 
+def _restart_moments(goodput: Goodput) -> tuple[float, float]:
+    """Return mean and mean square of a restart with those that fail in it, s and s2."""
+    rate, restart_s = goodput.failures_per_s, goodput.restart_s
+    mean_s = math.expm1(rate * restart_s) / rate
+    return mean_s, 2.0 * math.exp(rate * restart_s) * (mean_s - restart_s) / rate
+
+
+def _unfinished_restart_s(goodput: Goodput) -> float:
+    """Return what a stop at any instant spares of a restart under way, in the mean over all instants, s."""
+    mean_s, square = _restart_moments(goodput)
+    return square / 2.0 / (1.0 / goodput.failures_per_s + mean_s)
+
+
 def _grouped(exposed_s: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> Iterator[_Risk]:
     keys = sorted((round(float(e), 3), round(float(w) / _ALIKE)) for e, w in zip(exposed_s, weights, strict=True))
     for (exposed, weight), alike in groupby(keys):
@@ -249,7 +261,7 @@ class _Losses:
     def _moments(self) -> tuple[float, float, float]:
         rate, restart_s = self._goodput.failures_per_s, self._goodput.restart_s
         mean_s = variance = longest_s = 0.0
-        restarts_s, square = self._restart_moments()
+        restarts_s, square = _restart_moments(self._goodput)
         restarts_variance = square - restarts_s**2
         for risk in self._risks:
             fails = -np.expm1(-rate * risk.exposed_s)
@@ -265,19 +277,6 @@ class _Losses:
             variance += risk.count * (repeats * one_variance + spread * one_s**2) * risk.weight**2
             longest_s = max(longest_s, min(risk.exposed_s, 10.0 / rate) + restart_s)
         return float(mean_s), float(variance), float(longest_s)
-
-    def unfinished_restart_s(self) -> float:
-        """Return what a stop at any instant spares of a restart under way, in the mean over all instants, s."""
-        rate = self._goodput.failures_per_s
-        mean_s, square = self._restart_moments()
-        return square / 2.0 / (1.0 / rate + mean_s)
-
-    def _restart_moments(self) -> tuple[float, float]:
-        """Return mean and mean square of a restart with those that fail in it, s and s2."""
-        rate, restart_s = self._goodput.failures_per_s, self._goodput.restart_s
-        grown = np.exp(rate * restart_s)
-        mean_s = (grown - 1.0) / rate
-        return float(mean_s), float(2.0 * mean_s * grown / rate - 2.0 * restart_s * grown / rate)
 
     def _density(self) -> npt.NDArray[np.float64]:
         rate, restart_s = self._goodput.failures_per_s, self._goodput.restart_s

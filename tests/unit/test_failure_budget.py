@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from planner.config.goodput_checks import LEAST_USEFUL_SHARE
-from power.failure_budget import TrainingPlan, TrainingSpell, margin_tokens, reach_probability
+from power.failure_budget import TrainingPlan, TrainingSpell, _restart_moments, margin_tokens, reach_probability
 from power.failure_weeks import simulated_probability
 from power.goodput import Goodput
 from tests.failing_gangs import CASES, SHARES_DUE, gang, spells
@@ -33,6 +33,15 @@ def test_the_cases_reach_from_rare_failures_to_many():
     per_week = [case.goodput.failures_per_s * WEEK_S for case in CASES]
     assert min(per_week) < 0.05
     assert max(per_week) > 300
+
+
+@pytest.mark.parametrize("failures_per_s", [1e-12, 1e-8, 1e-5])
+def test_a_restart_that_hardly_ever_fails_takes_its_time(failures_per_s):
+    """To second order of f r: the mean is r (1 + f r / 2), its square r^2 (1 + 4 f r / 3)."""
+    mean_s, square = _restart_moments(Goodput(failures_per_s, None, 0.0, 300.0))
+    rare = 300.0 * failures_per_s
+    assert mean_s == pytest.approx(300.0 * (1.0 + rare / 2.0), rel=rare**2 + 1e-12)
+    assert square == pytest.approx(300.0**2 * (1.0 + 4.0 * rare / 3.0), rel=rare**2 + 1e-4)
 
 
 def test_a_deadline_in_the_middle_counts_what_is_made_by_then():
