@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime, timedelta
 
 LAST_PRIORITY = 1_000_000
 """Stands for an event that names no priority: every named one goes before it."""
@@ -114,7 +114,7 @@ def put_off(event: GridEvent, site: str) -> GridEvent:
         return event
     drawn = hashlib.sha256(f"{event.program}\n{event.event_id or event.name}\n{site}".encode()).digest()
     by = event.randomize * (int.from_bytes(drawn[:4]) / 2**32)
-    by -= by % type(by)(seconds=1)
+    by -= by % timedelta(seconds=1)
     asks = tuple(replace(a, start=a.start + by, end=None if a.end is None else a.end + by) for a in event.asks)
     note = f"Event {event.name!r} lets the start be put off by up to {event.randomize}; here it is put off by {by}."
     return replace(event, asks=asks, notes=(*event.notes, note))
