@@ -27,6 +27,7 @@ LEAST_TRAINING_H = 120 * DAY_H
 _STRIDE_H = 54  # origins of all hours of the day, six hours on each time
 _MOST_ORIGINS = 500
 _ROUNDS = 300
+_N_THREADS = 1  # the tasks of a backtest run side by side in processes
 _PARAMETERS = {
     "learning_rate": 0.04,
     "num_leaves": 15,
@@ -38,6 +39,7 @@ _PARAMETERS = {
     "seed": 1,
     "deterministic": True,
     "force_row_wise": True,
+    "num_threads": _N_THREADS,
 }
 _TAIL = 0.01  # of differences from the profile, on either side, where tails are heavy
 _LEAF_SHARE = 1 / 160  # of the rows: 500 of 80,000
@@ -57,13 +59,11 @@ class Boosted:
         model: The trees.
         start: Start of the first hour of the history they count from, UTC.
         horizon_h: Hours ahead that they know.
-        n_threads: Threads to use.
     """
 
     model: lgb.Booster
     start: datetime
     horizon_h: int
-    n_threads: int
 
     def paths(
         self,
@@ -74,7 +74,7 @@ class Boosted:
     ) -> npt.NDArray[np.float64]:
         """Return the forecasts made at each origin, shape (m, horizon_h); arguments as for `features`."""
         seen, profile = features(self.start, values, weather, origins, self.horizon_h, seed)
-        found = np.asarray(self.model.predict(seen, num_threads=self.n_threads), dtype=np.float64)
+        found = np.asarray(self.model.predict(seen, num_threads=_N_THREADS), dtype=np.float64)
         return found.reshape(profile.shape) + profile
 
 
@@ -87,7 +87,6 @@ def fit_boosted(
     *,
     absolute: bool,
     seed: int,
-    n_threads: int = 1,
 ) -> Boosted:
     """Return trees fitted to what was known before an hour.
 
@@ -99,7 +98,6 @@ def fit_boosted(
         horizon_h: Hours ahead.
         absolute: Whether absolute errors are minimised, which heavy tails ask for, else squared ones.
         seed: Of the errors of the weather.
-        n_threads: Threads to use.
 
     Raises:
         ConfigError: LightGBM is not installed.
@@ -116,7 +114,6 @@ def fit_boosted(
         wanted = np.clip(wanted, *np.quantile(wanted, [_TAIL, 1.0 - _TAIL]))
     parameters = _PARAMETERS | {
         "objective": "l1" if absolute else "l2",
-        "num_threads": n_threads,
         "min_data_in_leaf": int(np.clip(len(wanted) * _LEAF_SHARE, 20, _MOST_IN_LEAF)),
     }
-    return Boosted(lgb.train(parameters, lgb.Dataset(seen, wanted), _ROUNDS), start, horizon_h, n_threads)
+    return Boosted(lgb.train(parameters, lgb.Dataset(seen, wanted), _ROUNDS), start, horizon_h)

@@ -29,15 +29,12 @@ def bias_corrected(provider: npt.NDArray[np.float64], past_errors: npt.NDArray[n
     return np.asarray(provider + np.median(past_errors[known]) * count / (count + _HALF_TRUST))
 
 
-def cross_faded(
-    provider: npt.NDArray[np.float64], own: npt.NDArray[np.float64], fade_h: int = FADE_H
-) -> npt.NDArray[np.float64]:
+def cross_faded(provider: npt.NDArray[np.float64], own: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the provider's forecast as far as it goes and ours after it, with a straight slide before its end.
 
     Args:
         provider: Its forecast, NaN from its end on, shape (H,).
         own: Our forecast, shape (H,).
-        fade_h: Hours before its end over which weight moves.
 
     Returns:
         Shape (H,), NaN nowhere; an hour that the provider lacks in between is ours.
@@ -46,5 +43,5 @@ def cross_faded(
     if not known.size:
         return own
     left_h = known[-1] + 1 - np.arange(len(own))
-    weight = np.clip(left_h / (min(fade_h, known.size) + 1), 0.0, 1.0)
+    weight = np.clip(left_h / (min(FADE_H, known.size) + 1), 0.0, 1.0)
     return np.where(np.isnan(provider), own, weight * np.nan_to_num(provider) + (1.0 - weight) * own)

@@ -10,14 +10,14 @@ import numpy.typing as npt
 from planner.forecast import blend, boosted
 from planner.forecast.history import PROFILE_H, History, filled
 from planner.forecast.naive import naive_paths
-from planner.forecast.scale import CARBON, Scale, scale_of
+from planner.forecast.scale import Scale, scale_of
 
 NAIVE = "seasonal-naive"
 BLEND = "robust-blend"
 BOOSTED = "lightgbm"
 MODELS = (NAIVE, BLEND, BOOSTED)
 """Models by rising need of data."""
-WITH_TREES = (*CARBON, "price")
+WITH_TREES = ("carbon", "price")
 """Signals that trees forecast; weather is forecast by its providers, and by the blend after their end."""
 
 
@@ -49,12 +49,15 @@ class Task:
     forecast_from: int | None = None
 
 
-def issue(task: Task, n_threads: int = 1) -> npt.NDArray[np.float64]:
+def issue(task: Task) -> npt.NDArray[np.float64]:
     """Return the forecasts of a task on its scale, shape (origins, horizon_h).
 
     Args:
         task: What to forecast.
-        n_threads: Threads of the trees.
+
+    Raises:
+        ConfigError: Trees are asked for, and LightGBM is not installed.
+        GapInSeries: The signal, or weather that trees see, has missing hours in its first day.
     """
     history, origins = task.history, np.array(task.origins, dtype=np.int64)
     # Later values are cut off before anything is made of them: what is not there cannot leak.
@@ -76,7 +79,6 @@ def issue(task: Task, n_threads: int = 1) -> npt.NDArray[np.float64]:
         task.horizon_h,
         absolute=task.signal == "price",
         seed=task.seed,
-        n_threads=n_threads,
     )
     ready = origins >= (history.n_hours if task.forecast_from is None else task.forecast_from)
     groups = [(origins[~ready], task.seed), (origins[ready], None)]

@@ -9,14 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.signal import lfilter
-
-STATEMENT = (
-    "weather input: archive plus a synthetic error that grows with lead (AR(1) of 0.95 an hour; standard deviation "
-    "from the first to the 168th hour: temperature 1 to 3.5 K, wind a log-factor of 0.12 to 0.40, cloud 10 to 35 "
-    "points, irradiance a log-factor of 0.12 to 0.40), not weather forecasts as issued"
-)
-"""What is said beside every score."""
 
 _PERSISTENCE = 0.95
 _FULL_H = 168
@@ -28,6 +20,10 @@ class _Spread:
     last: float
     factor: bool = False
 
+    def __str__(self) -> str:
+        digits = ".2f" if self.factor else "g"
+        return f"{self.first:{digits}} to {self.last:{digits}}"
+
 
 _SPREADS = {
     "dry_bulb": _Spread(1.0, 3.5),
@@ -37,6 +33,14 @@ _SPREADS = {
     "cloud_cover": _Spread(10.0, 35.0),
     "ghi": _Spread(0.12, 0.40, factor=True),
 }
+
+STATEMENT = (
+    f"weather input: archive plus a synthetic error that grows with lead (AR(1) of {_PERSISTENCE:g} an hour; standard "
+    f"deviation from the first to the {_FULL_H}th hour: temperature {_SPREADS['dry_bulb']} K, wind a log-factor of "
+    f"{_SPREADS['wind_speed_10m']}, cloud {_SPREADS['cloud_cover']} points, irradiance a log-factor of "
+    f"{_SPREADS['ghi']}), not weather forecasts as issued"
+)
+"""What is said beside every score."""
 
 
 def with_lead_error(
@@ -53,6 +57,8 @@ def with_lead_error(
     Returns:
         Shape (m, horizon_h).
     """
+    from scipy.signal import lfilter  # slow to import, and a plan without trees has no need of it
+
     spread = _SPREADS[name]
     horizon_h = weather.shape[1]
     column = list(_SPREADS).index(name)

@@ -30,8 +30,6 @@ class Scale:
         return out if self.lowest is None else np.maximum(out, self.lowest)
 
 
-CARBON = ("carbon", "carbon_marginal")
-"""Signals that are carbon intensities: average, and of the next kWh."""
 _CARBON_WIDTH = 0.05  # of the median: a logarithm in all but the last grams, because errors grow with the level
 _PRICE_WIDTH = 1.5  # median deviations
 
@@ -50,6 +48,6 @@ def scale_of(signal: str, known: npt.NDArray[np.float64]) -> Scale:
     if signal == "price":
         spread = _PRICE_WIDTH * float(np.median(np.abs(known - middle)))
         return Scale(width=spread or None)
-    if signal in CARBON:
+    if signal == "carbon":
         return Scale(width=_CARBON_WIDTH * middle or None, lowest=0.0)
     return Scale() if signal in {"dry_bulb", "wet_bulb"} else Scale(lowest=0.0)

@@ -47,9 +47,7 @@ class Spread:
         return out * self.size
 
 
-def spread_at(
-    errors: npt.NDArray[np.float64], origins: npt.NDArray[np.int64], origin: int, window: int = WINDOW
-) -> Spread | None:
+def spread_at(errors: npt.NDArray[np.float64], origins: npt.NDArray[np.int64], origin: int) -> Spread | None:
     """Return what is known at an origin of the errors of forecasts made before it, or None where they are too few.
 
     Args:
@@ -57,14 +55,13 @@ def spread_at(
             lies at or after `origin` is not looked at.
         origins: Positions of their origins, rising, shape (m,).
         origin: The hour from which on nothing is known.
-        window: Forecasts that count, for each lead day.
     """
     horizon_h = errors.shape[1]
     n_days = -(-horizon_h // DAY_H)
-    size, relative, fewest = np.empty(horizon_h), [], window
+    size, relative, fewest = np.empty(horizon_h), [], WINDOW
     for day in range(n_days):
         hours = slice(day * DAY_H, min((day + 1) * DAY_H, horizon_h))
-        over = errors[origins + hours.stop <= origin, hours][-window:]
+        over = errors[origins + hours.stop <= origin, hours][-WINDOW:]
         over = over[~np.isnan(over).all(axis=1)]
         if len(over) < LEAST:
             return None

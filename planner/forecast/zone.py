@@ -81,12 +81,11 @@ def forecast_zone(
     n_paths: int = 100,
     provided: Mapping[str, Provided] = MappingProxyType({}),
     seed: int = 0,
-    n_threads: int = 1,
 ) -> Forecast:
     """Return the forecast of a zone.
 
-    Where trees forecast (carbon intensity and prices, with five months of history and the extra `forecast`), they are
-    fitted before the forecasts whose errors give the quantiles, so that these are errors of unseen days.
+    Where trees forecast (carbon intensity and prices, with some eight months of history and the extra `forecast`), they
+    are fitted before the forecasts whose errors give the quantiles, so that these are errors of unseen days.
 
     Args:
         history: Hours up to the origin; weather also after it as far as its provider knows, NaN or nothing beyond.
@@ -96,7 +95,6 @@ def forecast_zone(
         n_paths: Count of joint scenario paths.
         provided: Forecasts of providers, by signal.
         seed: Of the errors laid on past weather ahead and of the draw of scenarios.
-        n_threads: Threads of the trees.
 
     Raises:
         DataUnavailable: There are less than 7 days before the origin.
@@ -109,7 +107,7 @@ def forecast_zone(
         )
     whole = _with_weather_ahead(history, at, horizon_h)  # a signal that is weather itself is cut at the origin again
     origins = _past_origins(at, horizon_h)
-    made = {signal: _points(whole, signal, at, origins, horizon_h, seed, n_threads) for signal in signals}
+    made = {signal: _points(whole, signal, at, origins, horizon_h, seed) for signal in signals}
     errors = {}
     for signal, (_, points, scale) in made.items():
         known = np.full(at + horizon_h, np.nan)
@@ -156,7 +154,7 @@ def _past_origins(at: int, horizon_h: int) -> npt.NDArray[np.int64]:
 
 
 def _points(
-    history: History, signal: str, at: int, origins: npt.NDArray[np.int64], horizon_h: int, seed: int, n_threads: int
+    history: History, signal: str, at: int, origins: npt.NDArray[np.int64], horizon_h: int, seed: int
 ) -> tuple[str, npt.NDArray[np.float64], Scale]:
     """Return the model, its forecasts at the past origins and at this one, shape (m + 1, H), and their scale."""
     first = int(origins[0]) if len(origins) else at
@@ -167,7 +165,7 @@ def _points(
         return told(BLEND, weather=False), short, scale
     model = best_model(signal, first, horizon_h)
     task = Task(history, signal, model, (*map(int, origins), at), horizon_h, scale, first, seed, forecast_from=at)
-    return told(model, weather=bool(history.weather)), issue(task, n_threads), scale
+    return told(model, weather=bool(history.weather)), issue(task), scale
 
 
 def _with_weather_ahead(history: History, at: int, horizon_h: int) -> History:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -85,7 +87,7 @@ def test_carbon_and_sun_are_never_below_zero_and_temperatures_may_be():
 def test_a_cross_fade_slides_over_the_providers_last_hours():
     provider = np.full(48, np.nan)
     provider[:24] = 100.0
-    path = cross_faded(provider, np.full(48, 200.0), fade_h=12)
+    path = cross_faded(provider, np.full(48, 200.0))
     assert path[:12].tolist() == [100.0] * 12
     assert np.allclose(np.diff(path[11:25]), 100.0 / 13)
     assert path[24:].tolist() == [200.0] * 24
@@ -94,7 +96,7 @@ def test_a_cross_fade_slides_over_the_providers_last_hours():
 def test_an_hour_that_the_provider_lacks_is_ours():
     provider = np.full(48, 100.0)
     provider[5] = np.nan
-    path = cross_faded(provider, np.full(48, 200.0), fade_h=2)
+    path = cross_faded(provider, np.full(48, 200.0))
     assert path[5] == 200.0
     assert path[4] == path[6] == 100.0
     assert cross_faded(np.full(3, np.nan), np.ones(3)).tolist() == [1.0] * 3
@@ -123,6 +125,12 @@ def test_the_lead_error_grows_as_stated():
     assert np.corrcoef(error[:, 80], error[:, 81])[0, 1] == pytest.approx(0.95, abs=0.01)
     factor = np.log(with_lead_error("wind_speed_10m", np.ones((4000, 168)), origins, 0))
     assert factor[:, 167].std() == pytest.approx(0.40, rel=0.05)
+
+
+def test_a_forecast_without_trees_loads_no_signal_processing(root):
+    code = "import sys, planner.forecast.zone\nprint(sorted({'scipy.signal', 'lightgbm'} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_the_model_follows_what_there_is(monkeypatch):
