@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planner.errors import ConfigError
 from planner.command import FILE
 from planner.json_output import json_errors
 from planner.terminal import clean_stdout, note, stage
@@ -49,6 +50,8 @@ def backtest_command(
     and, with the extra `forecast`, the boosted trees. Writes backtest.json and backtest.html.
     """
     with json_errors(as_json), clean_stdout():
+        if last < first:
+            raise ConfigError(f"--to {last:%Y-%m-%d} lies before --from {first:%Y-%m-%d}", fix="swap the two days")
         from planner.backtest_pool import in_processes, on_dask
         from planner.export.backtest import backtest_html, backtest_json, backtest_table
         from planner.export.files import write_files

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planner.export.charts.frame import BLUE, GREEN, GREY, ORANGE, Figure, layout, value_axis
 from planner.export.page import embedded, page
 from planner.forecast.backtest import HORIZON_H, REFIT_DAYS
+from planner.forecast.history import DAY_H
 from planner.forecast.issued import BLEND, BOOSTED, NAIVE, told
 from planner.forecast.lead_error import STATEMENT
 from planner.forecast.spread import LEVELS, WINDOW
@@ -110,7 +111,7 @@ def lead_figure(found: Backtest, signal: str, unit: str) -> Figure:
         signal: The signal.
         unit: Its unit.
     """
-    days = [str(day + 1) for day in range(HORIZON_H // 24)]
+    days = [str(day + 1) for day in range(HORIZON_H // DAY_H)]
     data: list[dict[str, Any]] = []
     for scored in (s for s in found.scored if s.signal == signal):
         for values, axis, shown in ((scored.scores.mae, "y", True), (scored.scores.cover_80_pct, "y2", False)):

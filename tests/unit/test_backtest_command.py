@@ -103,6 +103,11 @@ def test_too_short_a_past_exits_with_data_unavailable(sources, capsys):
     assert (told["kind"], told["exit_code"]) == ("DataUnavailable", 4)
 
 
+def test_days_the_wrong_way_round_are_told_as_such(sources, capsys):
+    assert run(["backtest", "XX", "--from", "2023-04-26", "--to", "2023-04-22", "--sources", str(sources)]) == 2
+    assert "--to 2023-04-22 lies before --from 2023-04-26" in capsys.readouterr().err
+
+
 TASKS = [Task(made_up(40), "carbon", model, (960,), 24, Scale(), 960) for model in (NAIVE, BLEND)]
 
 

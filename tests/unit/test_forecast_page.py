@@ -7,8 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 from planner.extension import LONGEST
 from planner.forecast import blend, boosted
-from planner.forecast.history import PROFILE_H, WEATHER
-from planner.forecast.spread import LEVELS, WINDOW
+from planner.forecast.backtest import HORIZON_H, REFIT_DAYS
+from planner.forecast.bridge import FADE_H
+from planner.forecast.history import DAY_H, PROFILE_DAYS, PROFILE_H, WEATHER
+from planner.forecast.lead_error import _PERSISTENCE, _SPREADS
+from planner.forecast.spread import LEAST, LEVELS, WINDOW
+from planner.forecast.zone import LEAST_DAYS
 from planner.forecast_history import read_past
 
 START = datetime(2024, 5, 13, tzinfo=UTC)
@@ -34,7 +38,24 @@ def test_its_numbers_are_those_of_the_code(root):
     assert f"up to {LONGEST.days} days before" in page
     assert f"quantiles ({', '.join(f'{100 * level:g}' for level in LEVELS)} %)" in page
     assert f"the last {WINDOW} forecasts" in page
-    assert f"needs {28 + WINDOW + 7} days before the first day (28 of profile, {WINDOW + 7} whose" in page
+    earlier = WINDOW + HORIZON_H // DAY_H
+    assert (
+        f"needs {PROFILE_DAYS + earlier} days before the first day ({PROFILE_DAYS} of profile, {earlier} whose" in page
+    )
+    assert f"with a past of {LEAST_DAYS} days or more" in page
+    assert f"over its last {FADE_H} h of forecast" in page
+    assert f"fewer than {LEAST} past forecasts" in page
+    assert f"fitted anew every {REFIT_DAYS} days" in page
+    assert (
+        f"the {PROFILE_DAYS}-day median of each hour, plus {blend._LEVEL_WEIGHT:g} of the last day's mean difference "
+        f"from it (fading over {blend._LEVEL_FADE_H:g} h) and {blend._SHAPE_WEIGHT:g} of that difference's shape "
+        f"(fading over {blend._SHAPE_FADE_H:g} h)"
+    ) in page
+    assert (
+        f"AR(1) of {_PERSISTENCE:g} an hour; standard deviation from the first to the {HORIZON_H}th hour of "
+        f"{_SPREADS['dry_bulb']} K for temperature, a log-factor of {_SPREADS['wind_speed_10m']} for wind and "
+        f"irradiance, {_SPREADS['cloud_cover']} points for cloud"
+    ) in page
     assert all(f"`{name}`" in page for name in (blend.NAME, boosted.NAME, boosted.NAME_WITHOUT_WEATHER, *WEATHER))
-    months = (PROFILE_H + boosted.LEAST_TRAINING_H + 168) / 24 / 30.5 + (WINDOW + 7) / 30.5
+    months = ((PROFILE_H + boosted.LEAST_TRAINING_H + HORIZON_H) / DAY_H + earlier) / 30.5
     assert 7.0 < months < 8.0  # "some 8 months"
