@@ -80,6 +80,10 @@ class ColdColumns:
         heat = self.limits.heat
         return [] if heat is None or not self.sold else [(self.sold[t], float(heat.power_kw_per_kw[t]))]
 
+    def heat_pump_most(self, t: int) -> Terms:
+        """Return the most that a slot's heat pumps may take for what they sell, whatever the IT power."""
+        return [(self.sold[t], float(self.limits.pump_most_kw_per_kw[t]))] if self.sold else []
+
     def given(self, t: int) -> Terms:
         """Return the heat that the racks give to tank and heat pumps in a slot."""
         drawn: Terms = [] if self.tank is None else [(self.tank.drawn[t], 1.0)]

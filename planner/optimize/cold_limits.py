@@ -11,9 +11,11 @@ from planner.optimize.curves import SEGMENTS, fit_curves
 from planner.optimize.limits import POWER_MARGIN, most_it_kw
 from thermal.envelope import fit_envelope, fit_own
 from thermal.offsets import Flows, fit_offsets
-from thermal.plant import w_max_kw, w_max_n1_kw
+from thermal.plant import setpoint_c, w_max_kw, w_max_n1_kw
 from thermal.reserve import ride_through_kw
+from thermal.reuse import lift
 from thermal.rows import heat_row, store_row
+from thermal.units_out import ALL
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from planner.optimize.limits import BlockLimits
     from planner.week import Week
     from thermal.offsets import Offsets
+    from thermal.plant import CoolingPlant
     from thermal.rows import HeatRow, StoreRow
 
 
@@ -39,6 +42,7 @@ class ColdLimits:
         fill_kw: Heat into the rejection for the tank at most, kW; 0 where its water would not be cold enough.
         draw_kw: Heat into the tank at most, kW.
         sold_kw: Heat sold at most, kW: what the heat pumps give and the buyer takes.
+        pump_most_kw_per_kw: Power of the heat pumps at most, whatever the IT power, kW per kW of heat sold.
         like_kw: Largest IT power that rejects alike, kW.
         carried_kw: IT power, with what the tank adds or spares, that the plant carries, kW.
         sure_kw: IT power that the block may take with neither, kW.
@@ -53,6 +57,7 @@ class ColdLimits:
     fill_kw: npt.NDArray[np.float64]
     draw_kw: npt.NDArray[np.float64]
     sold_kw: npt.NDArray[np.float64]
+    pump_most_kw_per_kw: npt.NDArray[np.float64]
     like_kw: npt.NDArray[np.float64]
     carried_kw: npt.NDArray[np.float64]
     sure_kw: npt.NDArray[np.float64]
@@ -74,9 +79,10 @@ def with_cold(week: Week, limits: BlockLimits) -> BlockLimits:
     sold_kw = np.zeros(week.grid.n_slots)
     if heat is not None and block.heat is not None:
         sold_kw = np.where(powered, np.minimum(heat.sold_max_kw, block.heat.demand_kw), 0.0)
+    ends = (idle_kw, most_kw)
     taken_kw = 0.0 if heat is None else float((sold_kw * heat.taken_kw_per_kw).max())
     one_out = block.reserve.one_out
-    offsets = fit_offsets(plant, dry_c, wet_c, (idle_kw, most_kw), Flows(tank_kw, taken_kw), one_out=one_out)
+    offsets = fit_offsets(plant, dry_c, wet_c, ends, Flows(tank_kw, taken_kw), one_out=one_out)
     carried_kw = np.where(powered, (w_max_n1_kw if one_out else w_max_kw)(plant, dry_c, wet_c), 0.0)
     it_max_kw = limits.it_max_kw
     if store is not None:
@@ -106,6 +112,7 @@ def with_cold(week: Week, limits: BlockLimits) -> BlockLimits:
         fill_kw=fill_kw,
         draw_kw=np.where(powered, tank_kw, 0.0),
         sold_kw=sold_kw,
+        pump_most_kw_per_kw=np.zeros_like(sold_kw) if heat is None else _pump_most(plant, ends, dry_c, wet_c),
         like_kw=like_kw,
         carried_kw=carried_kw,
         sure_kw=limits.it_max_kw,
@@ -114,6 +121,19 @@ def with_cold(week: Week, limits: BlockLimits) -> BlockLimits:
     )
     told = replace(curves, fit_error_kw=curves.fit_error_kw + own.error)
     return replace(limits, it_max_kw=it_max_kw, curves=told, cold=cold)
+
+
+def _pump_most(
+    plant: CoolingPlant,
+    it_kw: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
+    dry_c: npt.NDArray[np.float64],
+    wet_c: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Return the power of the heat pumps per heat sold where the loop is coldest: at one end of the IT power."""
+    assert plant.loop is not None
+    held_c, one = setpoint_c(plant, dry_c, wet_c), np.ones_like(dry_c)
+    powers = [lift(plant.loop, it / plant.rated_it_kw, held_c, ALL, one).power_kw for it in it_kw]
+    return np.asarray(np.maximum(*powers))
 
 
 def _highest_kw(*powers_kw: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

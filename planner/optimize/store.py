@@ -66,7 +66,7 @@ def add_battery_rows(
     name: str,
     battery: Battery,
     columns: BatteryColumns,
-    load: Sequence[Sequence[Column]],
+    load: Sequence[Terms],
     made: Sequence[Sequence[Column]],
     power_kw: float,
 ) -> None:
@@ -77,7 +77,7 @@ def add_battery_rows(
         name: Name of its block.
         battery: The battery.
         columns: Its columns.
-        load: IT power and cooling per slot.
+        load: What the block takes at most per slot.
         made: Every source behind the meter per slot.
         power_kw: Unit of power, kW.
     """
@@ -91,7 +91,7 @@ def add_battery_rows(
         # the margin covers limits rounded up and cooling by its exact curve within the slot
         need = battery.reserve_h * (1.0 + POWER_MARGIN)
         for t in slots:
-            asked = pulp.LpAffineExpression([(part[t], -need) for part in load])
+            asked = pulp.LpAffineExpression([(v, -need * c) for v, c in load[t]])
             prob += columns.stored[t] + asked >= low, f"reserve_{name}_{t}"
             before = columns.stored[t - 1] if t else battery.initial_share * battery.energy_kwh / power_kw
             prob += before + asked >= low, f"reserve_before_{name}_{t}"

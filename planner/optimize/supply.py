@@ -13,7 +13,7 @@ import pulp
 
 from planner.optimize.agreements import AgreementColumns, add_agreements
 from planner.optimize.cold import add_cold
-from planner.optimize.columns import Column
+from planner.optimize.columns import Column, Terms
 from planner.optimize.contracts import ContractColumns, add_contracts
 from planner.optimize.curves import highest_segments
 from planner.optimize.demand import add_peaks
@@ -65,6 +65,16 @@ class BlockColumns:
     own: OwnColumns
     upper: Mapping[int, UpperColumns]
     cold: ColdColumns | None
+
+    def load(self, t: int) -> Terms:
+        """Return what the block takes in a slot: IT power, cooling, heat pumps."""
+        pumps = [] if self.cold is None else self.cold.heat_pump(t)
+        return [(self.it[t], 1.0), (self.cooling[t], 1.0), *pumps]
+
+    def most_load(self, t: int) -> Terms:
+        """Return the same with the most that the heat pumps may take: what a reserve must carry."""
+        pumps = [] if self.cold is None else self.cold.heat_pump_most(t)
+        return [(self.it[t], 1.0), (self.cooling[t], 1.0), *pumps]
 
 
 @dataclass(frozen=True)
@@ -127,18 +137,17 @@ def add_block(
             supply.append((columns.solar[t], 1.0))
         if columns.battery:
             supply += [(columns.battery.discharge[t], 1.0), (columns.battery.charge[t], -1.0)]
-        load = [(columns.it[t], -1.0), (columns.cooling[t], -1.0)]
+        load = columns.load(t)
         if columns.cold is not None:
-            load += [(v, -c) for v, c in columns.cold.heat_pump(t)]
-            taken = pulp.LpAffineExpression([(v, -c) for v, c in load])
-            prob += taken <= float(limits.capacity_kw[t] / power_kw) * (1.0 - POWER_MARGIN), f"capacity_{name}_{t}"
-        prob += pulp.LpAffineExpression(supply + load) == 0, f"balance_{name}_{t}"
+            most = float(limits.capacity_kw[t] / power_kw) * (1.0 - POWER_MARGIN)
+            prob += pulp.LpAffineExpression(load) <= most, f"capacity_{name}_{t}"
+        prob += pulp.LpAffineExpression([*supply, *((v, -c) for v, c in load)]) == 0, f"balance_{name}_{t}"
     others = [source for source in (columns.solar, columns.battery and columns.battery.discharge) if source]
     add_export_rows(prob, limits, columns.own, columns.grid, others, power_kw)
     if battery and columns.battery:
         made = [group.power for group in columns.own.generators]
         made += [source for source in (columns.solar, columns.own.wind) if source]
-        add_battery_rows(prob, name, battery, columns.battery, (columns.it, columns.cooling), made, power_kw)
+        add_battery_rows(prob, name, battery, columns.battery, [columns.most_load(t) for t in slots], made, power_kw)
     rise_kw, fall_kw = limits.block.power.rise_step_kw, limits.block.power.fall_step_kw
     for t in slots[1:]:
         change = columns.it[t] - columns.it[t - 1]

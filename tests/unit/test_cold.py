@@ -17,7 +17,7 @@ from planner.publish import to_calendar
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
 from planner.timegrid import TimeGrid, zone
 from power.tariff import Period, Tariff
-from tests.weeks import FULL_POWER, IDLE_W, START, at, make_block, make_pool, make_run, tiny_week
+from tests.weeks import FULL_POWER, IDLE_W, START, at, battery, make_block, make_pool, make_run, tiny_week
 from thermal.plant import cooling, dry_cooler, tower_chiller
 
 EXACT = PlanOptions(gap_target=1e-6, time_limit_s=20.0)
@@ -210,6 +210,23 @@ class TestHeat:
         )
         header, _ = published(week, plan(week, EXACT).schedule)
         assert np.array(header.blocks[0].heat_sold_kw_th) == pytest.approx([60.0, 0.0, 60.0, 0.0], abs=1e-3)
+
+    def test_a_battery_keeps_its_reserve_for_the_heat_pumps_too(self):
+        store = battery(400.0, 200.0, reserve_min=15.0, initial_share=0.7, final_share=0.1)
+        week = busy_week(
+            6,
+            plant=dry_cooler(RATED_KW, **PUMPS),
+            heat=HeatSale(0.5, np.full(6, 150.0)),
+            price_per_kwh=[0.05] * 3 + [0.9] * 3,
+        )
+        week = replace(week, blocks=(replace(week.blocks[0], battery=store),))
+        header, runs = published(week, plan(week, EXACT).schedule)
+        (found,) = header.blocks
+        assert min(found.heat_pump_kw) > 10.0
+        assert judge(week, header, runs).violations == ()
+        # a quarter of an hour of all that the block takes, above the lowest state, and little more
+        least_kwh = 40.0 + 0.25 * found.facility_kw[-1] / 0.95
+        assert least_kwh - 1e-3 <= found.battery_kwh[-1] <= 1.005 * least_kwh
 
     def test_no_more_is_sold_than_racks_and_heat_pumps_give(self):
         week = busy_week(3, plant=dry_cooler(RATED_KW, **PUMPS), heat=HeatSale(1.0, np.full(3, 1e4)))
