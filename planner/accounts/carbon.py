@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ import numpy as np
 from planner.accounts.grid import grid_hours, told_sources
 from planner.accounts.run_figures import RunFigures
 from planner.accounts.supply import contract_hours
-from planner.accounts.windows import gpu_hours, run_energy_kwh
+from planner.accounts.windows import run_columns
 from planner.errors import ConfigError
 from planner.timegrid import iso
 from power.accounts import site_account
@@ -80,6 +80,15 @@ class CarbonAccounts:
     run_gpu_hours: npt.NDArray[np.float64]
     labels: tuple[str, ...] = ()
     heat_sold_kwh_th: npt.NDArray[np.float64] | None = None
+
+    def edge(self, slot: int) -> datetime:
+        """Return the first instant of a slot, UTC; that of `n_slots` is the first one after the last."""
+        return self.start + slot * timedelta(minutes=self.slot_minutes)
+
+    @property
+    def end(self) -> datetime:
+        """First instant after the last slot, UTC."""
+        return self.edge(self.n_slots)
 
     @property
     def n_slots(self) -> int:
@@ -241,10 +250,7 @@ def carbon_accounts(
         gpu_hours=sum(float(pool.gpus_in_service(week.grid).sum()) for pool in week.pools) * slot_h,
         server=accounting.server,
         sources=told_sources(accounting, average),
-        runs=tuple(run.run for run in runs),
-        run_kwh=run_energy_kwh(calendar, runs),
-        run_tokens=np.array([sum(w.tokens for w in run.windows) for run in runs]),
-        run_gpu_hours=np.array([gpu_hours(run.windows) for run in runs]),
+        **run_columns(calendar, runs),
         labels=tuple(dict.fromkeys((*calendar.notes, *(() if actual is None else actual.labels)))),
         heat_sold_kwh_th=slot_h * np.sum([b.heat_sold_kw_th for b in blocks], axis=0) if sells_heat else None,
     )

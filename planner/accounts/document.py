@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from planner.accounts.eu_kpis import DUTY, REGULATION, eu_indicators
@@ -29,14 +28,13 @@ def accounts_document(accounts: CarbonAccounts, statements: Sequence[TrainingEne
         statements: The energy of training, from `planner.accounts.training.training_energy`.
     """
     account, server = accounts.account, accounts.server
-    end = accounts.start + accounts.n_slots * timedelta(minutes=accounts.slot_minutes)
     return {
         "schema": SCHEMA,
         "calendar_id": accounts.calendar_id,
         "series": accounts.series,
         "site": accounts.site,
         "start": iso(accounts.start),
-        "end": iso(end),
+        "end": iso(accounts.end),
         "slot_minutes": accounts.slot_minutes,
         "sha256": accounts.sha256,
         "factor_set": {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -75,7 +75,6 @@ def training_energy(
         reported: Run -> plan beside telemetry, up to `until`.
         until: First instant that the telemetry does not cover, UTC, or None without telemetry.
     """
-    end = accounts.start + accounts.n_slots * timedelta(minutes=accounts.slot_minutes)
     found: list[TrainingEnergy] = []
     for run in accounts.run_figures:
         estimated = TrainingEnergy(
@@ -88,7 +87,7 @@ def training_energy(
             gpu_hours=run.gpu_hours,
             tokens=run.tokens,
             start=accounts.start,
-            end=end,
+            end=accounts.end,
             method=ESTIMATED,
             boundary=IT_BOUNDARY,
             site_boundary=SITE_BOUNDARY,
@@ -109,7 +108,7 @@ def training_energy(
                 gpu_hours=None,
                 tokens=measured.tokens,
                 start=accounts.start,
-                end=min(until, end),
+                end=min(until, accounts.end),
                 method=KNOWN,
                 boundary=METER_BOUNDARY,
                 site_boundary=SITE_BOUNDARY,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -13,6 +13,30 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from trainer_hooks.contract import Calendar, RunCalendar, Window
+
+
+class RunColumns(TypedDict):
+    """What the windows of all runs come to, by the fields of `planner.accounts.carbon.CarbonAccounts`."""
+
+    runs: tuple[str, ...]
+    run_kwh: npt.NDArray[np.float64]
+    run_tokens: npt.NDArray[np.float64]
+    run_gpu_hours: npt.NDArray[np.float64]
+
+
+def run_columns(calendar: Calendar, runs: Sequence[RunCalendar]) -> RunColumns:
+    """Return names, energy per slot, useful tokens and reserved GPU-hours of all runs.
+
+    Args:
+        calendar: The header.
+        runs: The windows of every run.
+    """
+    return RunColumns(
+        runs=tuple(run.run for run in runs),
+        run_kwh=run_energy_kwh(calendar, runs),
+        run_tokens=np.array([sum(w.tokens for w in run.windows) for run in runs]),
+        run_gpu_hours=np.array([gpu_hours(run.windows) for run in runs]),
+    )
 
 
 def run_energy_kwh(calendar: Calendar, runs: Sequence[RunCalendar]) -> npt.NDArray[np.float64]:

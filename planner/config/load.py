@@ -6,7 +6,7 @@ import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.config import build, build_power, build_supply, model
 from planner.config.accounts import read_accounting
@@ -24,6 +24,9 @@ from planner.config.sweeps import read_sweeps
 from planner.errors import ConfigError
 from planner.timegrid import zone
 from planner.week import Prices
+
+if TYPE_CHECKING:
+    from power.gpu import GpuType
 
 _AT_LINE = re.compile(r" ?\(at (?:line (\d+), column (\d+)|end of document)\)")
 
@@ -58,13 +61,14 @@ def site_from_text(text: str, file: Path) -> Site:
     faults = FaultList(name, line_numbers(text))
     draft = read_tables(raw, faults)
     row_faults = _read_csv(draft, file)
-    draft.sweeps = read_sweeps(draft, gpu_catalogue(), file.parent)
-    warnings = check(draft, gpu_catalogue(), file.parent) + draft.sweeps.told
+    known = gpu_catalogue()
+    draft.sweeps = read_sweeps(draft, known, file.parent)
+    warnings = check(draft, known, file.parent) + draft.sweeps.told
     accounting, hour_faults = read_accounting(draft, file.parent)
     draft.outputs, output_faults = read_outputs(draft, file.parent)
     others = (row_faults, hour_faults, *output_faults)
     faults.raise_if_any(fault for other in others if other is not None for fault in other.found)
-    return replace(_site(draft, name, warnings), accounting=accounting)
+    return replace(_site(draft, name, warnings, known), accounting=accounting)
 
 
 def _parse(text: str, name: str) -> dict[str, Any]:
@@ -104,14 +108,14 @@ def _read_csv(draft: Draft, file: Path) -> FaultList | None:
     return faults
 
 
-def _site(draft: Draft, name: str, warnings: tuple[str, ...]) -> Site:
+def _site(draft: Draft, name: str, warnings: tuple[str, ...], known: dict[str, GpuType]) -> Site:
     place: model.SiteTable = draft.single["site"].table
     horizon: model.HorizonTable = draft.single["horizon"].table
     prices: model.PricesTable = draft.single["prices"].table
     tariff: model.TariffTable = draft.single["tariff"].table
     tz = zone(place.timezone)
     around = build_supply.place_of(place, draft.single["carbon"].table, tz)
-    gpus = gpu_catalogue() | {key: build.gpu_type(key, own.table) for key, own in draft.gpus.items()}
+    gpus = known | {key: build.gpu_type(key, own.table) for key, own in draft.gpus.items()}
     pools = tuple(build.pool(placed.table, gpus, tz) for placed in draft.pools)
     by_name = {pool.name: pool for pool in pools}
     saving: model.GoodputTable = draft.single["goodput"].table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from planner.bundled import data_dir
 from planner.config import model
@@ -22,7 +22,7 @@ WIND = "wind_speed_100m"
 GROUPS = {"carbon": ("carbon",), "price": ("price",), "weather": ("dry_bulb", "wet_bulb", "ghi", WIND)}
 """Signals that each table of [sources] gives."""
 
-DEMO = "demo"
+DEMO: Final = "demo"
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def providers(
             continue
         unwanted = {signal for signal, asked in (("ghi", sun_wanted), (WIND, wind_wanted)) if not asked}
         wanted = tuple(signal for signal in signals if signal not in unwanted)
-        own = table or model.ProviderTable(provider="demo")
+        own = table or model.ProviderTable(provider=DEMO)
         made[group] = _provider(own, ("sources", group), place, basis, folder, group, wanted)
     return made
 

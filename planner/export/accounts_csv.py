@@ -7,7 +7,6 @@ last one. Times are UTC. An empty cell says that the figure is not known or has 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -152,7 +151,6 @@ def hourly_csv(accounts: CarbonAccounts) -> bytes:
 
 def runs_csv(accounts: CarbonAccounts) -> bytes:
     """Return what the accounts come to: a row for the site, for each run and for what no run uses, UTF-8."""
-    end = accounts.start + accounts.n_slots * timedelta(minutes=accounts.slot_minutes)
     factors = accounts.account.factors
     notes = text_cell(" ".join(accounts.labels))
 
@@ -167,7 +165,7 @@ def runs_csv(accounts: CarbonAccounts) -> bytes:
             None if sci is None else sci.mid_g_per_mtoken,
             None if sci is None else sci.high_g_per_mtoken,
         )  # fmt: skip
-        lead = (accounts.calendar_id, accounts.series, kind, text_cell(subject), iso(accounts.start), iso(end))
+        lead = (accounts.calendar_id, accounts.series, kind, text_cell(subject), iso(accounts.start), iso(accounts.end))
         kept_by = (
             factors.label,
             factors.basis,
@@ -224,8 +222,7 @@ def _texts(values: npt.NDArray[np.float64] | None, n: int) -> list[str]:
 
 
 def _spans(accounts: CarbonAccounts) -> list[tuple[str, str]]:
-    slot = timedelta(minutes=accounts.slot_minutes)
-    edges = [iso(accounts.start + i * slot) for i in range(accounts.n_slots + 1)]
+    edges = [iso(accounts.edge(i)) for i in range(accounts.n_slots + 1)]
     return list(pairwise(edges))
 
 

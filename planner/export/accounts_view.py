@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -236,7 +235,7 @@ def worked(accounts: CarbonAccounts) -> tuple[str, ...]:
     energies = f"import_kwh {at(account.import_kwh)} + onsite_kwh {at(account.onsite_kwh)}"
     product = f"{at(account.import_kwh)} kWh x {at(grid.average_gco2_per_kwh)} g/kWh / 1000"
     sentences = [
-        f"Row of {iso(_start(accounts, t))}: load_kwh {at(account.load_kwh)} = {energies}.",
+        f"Row of {iso(accounts.edge(t))}: load_kwh {at(account.load_kwh)} = {energies}.",
         f"location_kg {at(account.location_kg)} = {product}.",
     ]
     matched = [
@@ -262,9 +261,8 @@ def worked(accounts: CarbonAccounts) -> tuple[str, ...]:
 def slot_rows(accounts: CarbonAccounts) -> tuple[tuple[str, ...], ...]:
     """Return the site's rows: one per slot, in the columns of `SLOT_HEADS`."""
     account, grid = accounts.account, accounts.account.grid
-    named = {name: getattr(account, name, getattr(grid, name, None)) for name in SLOT_HEADS[1:]}
-    series = [values.tolist() for values in named.values() if values is not None]
-    return tuple((iso(_start(accounts, t)), *map(exact, values)) for t, values in enumerate(zip(*series, strict=True)))
+    series = [getattr(account if hasattr(account, name) else grid, name).tolist() for name in SLOT_HEADS[1:]]
+    return tuple((iso(accounts.edge(t)), *map(exact, values)) for t, values in enumerate(zip(*series, strict=True)))
 
 
 def eu_rows(accounts: CarbonAccounts) -> tuple[tuple[str, ...], ...]:
@@ -353,7 +351,3 @@ def _run_line(run: RunFigures) -> str:
 
 def _range(low: float, mid: float, high: float) -> str:
     return f"{exact(mid)} ({exact(low)} to {exact(high)})"
-
-
-def _start(accounts: CarbonAccounts, t: int) -> datetime:
-    return accounts.start + t * timedelta(minutes=accounts.slot_minutes)

@@ -10,7 +10,7 @@ import numpy as np
 from planner.evaluate.agreements import ppa_flows
 from planner.export import wording
 from power.export import sale_price_per_kwh
-from power.ppa import curtailed_cost_per_kwh, difference_cost, physical_cost
+from power.ppa import DIFFERENCE, curtailed_cost_per_kwh, difference_cost, physical_cost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ HEADS = (
     "Sales earn",
     "Beyond the tariff",
 )
-DIFFERENCE = "by difference"
+BY_DIFFERENCE = "by difference"
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Agreement:
 
     Args:
         ppa: Its name.
-        settlement: "physical" or "difference".
+        settlement: `power.ppa.PHYSICAL` or `DIFFERENCE`.
         strike_per_kwh: Its price, money per kWh.
         volume_kwh: What is made for the site; curtailed energy is counted.
         used_kwh: What meets the site's import; 0 by difference, as are the next two.
@@ -114,8 +114,8 @@ def rows(outcome: Outcome) -> tuple[tuple[str, ...], ...]:
 
 
 def _parts(found: Agreement) -> tuple[str, str, str]:
-    if found.settlement == "difference":
-        return DIFFERENCE, "\u2013", "\u2013"
+    if found.settlement == DIFFERENCE:
+        return BY_DIFFERENCE, "\u2013", "\u2013"
     return wording.energy(found.used_kwh), wording.energy(found.sold_kwh), wording.energy(found.curtailed_kwh)
 
 
@@ -131,7 +131,7 @@ def closing_lines(outcome: Outcome) -> tuple[str, ...]:
     lines = []
     for found in agreements(outcome):
         used, sold, curtailed = _parts(found)
-        where = used if found.settlement == "difference" else f"{used} used here, {sold} sold, {curtailed} curtailed"
+        where = used if found.settlement == DIFFERENCE else f"{used} used here, {sold} sold, {curtailed} curtailed"
         cost = f"{wording.money(abs(found.cost), currency)} {'less' if found.cost < 0.0 else 'more'}"
         lines.append(f"agreement  {found.ppa}: {wording.energy(found.volume_kwh)}, {where}; {cost} than the tariff")
     return tuple(lines)

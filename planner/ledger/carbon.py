@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.dialects.sqlite import insert
 
 from planner.accounts.carbon import CarbonAccounts
-from planner.accounts.windows import gpu_hours, run_energy_kwh
+from planner.accounts.windows import run_columns
 from planner.errors import ConfigError
 from planner.ledger.carbon_tables import (
     AccountRow,
@@ -45,15 +45,12 @@ _RUN = (
 )  # fmt: skip
 
 
-def enter_carbon(session: Session, accounts: CarbonAccounts) -> bool:
-    """Enter the carbon accounts of a plan that the ledger has.
+def enter_carbon(session: Session, accounts: CarbonAccounts) -> None:
+    """Enter the carbon accounts of a plan that the ledger has; the same accounts again are left as they are.
 
     Args:
         session: An open transaction.
         accounts: The accounts.
-
-    Returns:
-        Whether they were new; the same accounts are left as they are.
 
     Raises:
         ConfigError: Other accounts of the same calendar stand there.
@@ -85,11 +82,10 @@ def enter_carbon(session: Session, accounts: CarbonAccounts) -> bool:
                 why="accounts of a calendar are entered once and never changed",
                 fix="put back what they were kept by, or move the ledger away to keep new accounts in a new one",
             )
-        return False
+        return
     keys = (number, set_number)
     _enter_site(session, accounts, keys)
     _enter_runs(session, accounts, keys)
-    return True
 
 
 def read_carbon(
@@ -124,10 +120,7 @@ def read_carbon(
         gpu_hours=row.gpu_hours,
         server=Server(**(server | {"made": Embodied(**server["made"])})),
         sources=tuple((name, source) for name, source in json.loads(row.sources)),
-        runs=tuple(run.run for run in runs),
-        run_kwh=run_energy_kwh(calendar, runs),
-        run_tokens=np.array([sum(w.tokens for w in run.windows) for run in runs]),
-        run_gpu_hours=np.array([gpu_hours(run.windows) for run in runs]),
+        **run_columns(calendar, runs),
         labels=tuple(json.loads(row.labels)),
         heat_sold_kwh_th=None if np.isnan(heat_sold_kwh_th).any() else heat_sold_kwh_th,
     )
@@ -233,8 +226,7 @@ def _enter_runs(session: Session, accounts: CarbonAccounts, keys: tuple[int, int
 
 def _starts_s(accounts: CarbonAccounts) -> list[int]:
     """Return the start of every slot in seconds since 1970, UTC."""
-    first_s = int(accounts.start.timestamp())
-    return [first_s + i * 60 * accounts.slot_minutes for i in range(accounts.n_slots)]
+    return [int(accounts.edge(slot).timestamp()) for slot in range(accounts.n_slots)]
 
 
 def _values(values: npt.NDArray[np.float64] | None, n: int) -> Iterable[Any]:
