@@ -9,6 +9,7 @@ import numpy as np
 
 from thermal.components.dry_cooler import DryCooler
 from thermal.exchanger import cold_end_k
+from thermal.halving import halved
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -123,8 +124,9 @@ def inlet_c_for(
     low, high = sink_c, sink_c + heat * coil(loop, flow, sink_c, sink_c, running).resistance_k(1.0)
     if isinstance(loop.rejection, DryCooler):  # the same resistance at every temperature
         return np.asarray(high)
-    for _ in range(INLET_HALVINGS):
-        middle = 0.5 * (low + high)
-        short = coil(loop, flow, middle, sink_c, running).carried(1.0) < heat
-        low, high = np.where(short, middle, low), np.where(short, high, middle)
-    return np.asarray(high)
+
+    def short(inlet_c: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        return np.asarray(coil(loop, flow, inlet_c, sink_c, running).carried(1.0) < heat)
+
+    _, enough_c = halved(short, low, high, INLET_HALVINGS)
+    return enough_c

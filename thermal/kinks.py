@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from thermal.chain import free_carries
+from thermal.halving import halved
 from thermal.outdoors import outdoors
 from thermal.units_out import ALL
 
@@ -42,13 +44,9 @@ def chiller_start_kw(
     if plant.loop is None or not plant.loop.has_chiller or plant.loop.sequence == "optimal":
         return plant.rated_it_kw * high
     air = outdoors(plant.loop, dry_bulb_c, wet_bulb_c)
-    always = free_carries(plant.loop, high, air, supply_c, ALL)
-    low = np.zeros_like(dry_bulb_c)
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        enough = free_carries(plant.loop, middle, air, supply_c, ALL)
-        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
-    return np.asarray(plant.rated_it_kw * np.where(always, 1.0, np.maximum(low - JUST_BELOW, 0.0)))
+    enough = partial(free_carries, plant.loop, air=air, held_c=supply_c, running=ALL)
+    last, _ = halved(enough, np.zeros_like(high), high, BISECTIONS)
+    return np.asarray(plant.rated_it_kw * np.where(enough(high), 1.0, np.maximum(last - JUST_BELOW, 0.0)))
 
 
 def load_grid_kw(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thermal.alarms import unit_name
+from thermal.halving import halved
 from thermal.plant import cooling, setpoint_c
 from thermal.reserve import carried_it_kw
 from thermal.reuse import NO_FLOWS, HeatFlows
@@ -101,13 +102,10 @@ def within_power_kw(
         return np.asarray(it_kw + state.cooling_kw + state.heat_pump_kw <= capacity_kw)
 
     whole = fits(most_kw)
-    low, high = np.zeros_like(most_kw), most_kw.copy()
-    if not whole.all():
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (low + high)
-            enough = fits(middle)
-            low, high = np.where(enough, middle, low), np.where(enough, high, middle)
-    return np.where(whole, most_kw, low)
+    if whole.all():
+        return most_kw
+    found_kw, _ = halved(fits, np.zeros_like(most_kw), most_kw, BISECTIONS)
+    return np.where(whole, most_kw, found_kw)
 
 
 def plan_limit(

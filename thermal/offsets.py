@@ -19,6 +19,7 @@ from thermal.chain import cases_cool
 from thermal.circuit import circuit
 from thermal.coil import coil
 from thermal.components.room import room_state
+from thermal.halving import halved
 from thermal.kinks import chiller_start_kw
 from thermal.outdoors import outdoors
 from thermal.plant import outages, setpoint_c, w_max_kw
@@ -223,13 +224,12 @@ class _Edge:
             points = _Points(it, *(share * kw for share in flow))
             return np.asarray(np.logical_and.reduce([self._held(points, running) for running in self.runnings]))
 
-        low, high = np.zeros_like(it), np.full_like(it, most_kw)
-        unchanged = holds(high) == wanted
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            same = holds(middle) == wanted
-            low, high = np.where(same, middle, low), np.where(same, high, middle)
-        return (low if wanted else high), unchanged
+        def unchanged(kw: Floats) -> npt.NDArray[np.bool_]:
+            return np.asarray(holds(kw) == wanted)
+
+        none, most = np.zeros_like(it), np.full_like(it, most_kw)
+        last, first = halved(unchanged, none, most, HALVINGS)
+        return (last if wanted else first), unchanged(most)
 
     def _held(self, points: _Points, running: Running) -> npt.NDArray[np.bool_]:
         plant, loop = self.plant, self.loop
@@ -321,10 +321,6 @@ def _racks_kw(plant: CoolingPlant, loop: LiquidLoop, dry: Floats, runnings: list
 
 def _largest(holds: Callable[[Floats], npt.NDArray[np.bool_]], count: int) -> Floats:
     """Return the largest load, up to 1, at which something holds that holds at little load; 0 where it never does."""
-    low, high = np.zeros(count), np.ones(count)
-    whole = holds(high)
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        fits = holds(middle)
-        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    return np.asarray(np.where(whole, 1.0, low))
+    none, whole = np.zeros(count), np.ones(count)
+    load, _ = halved(holds, none, whole, BISECTIONS)
+    return np.where(holds(whole), whole, load)

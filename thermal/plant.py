@@ -11,6 +11,7 @@ from thermal.catalogue import settings
 from thermal.chain import loop_state, safe_at_limit
 from thermal.components.room import room_state
 from thermal.description import CoolingPlant
+from thermal.halving import halved
 from thermal.outdoors import outdoors
 from thermal.ready import dry_cooler, room_air, tower_chiller
 from thermal.reuse import lift
@@ -19,7 +20,6 @@ from thermal.units_out import ALL, Running
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
 
 __all__ = [
     "CoolingPlant",
@@ -229,10 +229,11 @@ def w_max_kw(
     first = np.argmin(safe, axis=-1)
     low, high = loads[np.maximum(first - 1, 0)], loads[first]
     if not all_safe.all():
-        for _ in range(BISECTIONS):
-            mid = 0.5 * (low + high)
-            fits = _within_limits(plant, mid, dry, wet, into_tank_kw, running)
-            low, high = np.where(fits, mid, low), np.where(fits, high, mid)
+
+        def fits(load: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+            return _within_limits(plant, load, dry, wet, into_tank_kw, running)
+
+        low, _ = halved(fits, low, high, BISECTIONS)
     return np.asarray(plant.rated_it_kw * np.where(all_safe, 1.0, low))
 
 

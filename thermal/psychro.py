@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from thermal.halving import halved
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -50,11 +52,12 @@ def wet_bulb_c(
     share = np.clip(relative_humidity_pct, 0.0, 100.0) / 100.0
     ratio = _humidity_ratio(share * _saturation_pa(dry_bulb_c), air_pressure_pa)
     low, high = dry_bulb_c - _WIDEST_DEPRESSION_K, np.array(dry_bulb_c, dtype=float)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        too_wet = _ratio_at(dry_bulb_c, middle, air_pressure_pa) > ratio
-        low, high = np.where(too_wet, low, middle), np.where(too_wet, middle, high)
-    return np.where(np.isnan(ratio), np.nan, high)
+
+    def no_wetter(bulb_c: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        return ~(_ratio_at(dry_bulb_c, bulb_c, air_pressure_pa) > ratio)
+
+    _, found_c = halved(no_wetter, low, high, _HALVINGS)
+    return np.where(np.isnan(ratio), np.nan, found_c)
 
 
 def saturated_ratio(temp_c: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

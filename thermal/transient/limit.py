@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.polynomial.polynomial import polyval
 
+from thermal.halving import halved
 from thermal.transient.operation import steady_loop
 from thermal.transient.state_space import CASE, generator, rates, start
 from thermal.transient.step import SERIES_TERMS, doubled, increments, short_s
@@ -100,9 +101,9 @@ def _crossing_share(
         term = term @ g.T / order
         coefficients.append(term[:, CASE])
     series = np.array(coefficients)
-    low, high = np.zeros(limit_k.shape), np.ones(limit_k.shape)
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        below = polyval(middle, series, tensor=False) < limit_k
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return high
+
+    def below(share: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        return np.asarray(polyval(share, series, tensor=False) < limit_k)
+
+    _, crossed = halved(below, np.zeros(limit_k.shape), np.ones(limit_k.shape), BISECTIONS)
+    return crossed
