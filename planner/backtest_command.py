@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.errors import ConfigError
 from planner.command import FILE
+from planner.errors import ConfigError
 from planner.json_output import json_errors
 from planner.terminal import clean_stdout, note, stage
 
