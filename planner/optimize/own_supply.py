@@ -107,9 +107,13 @@ def add_export_rows(
     if own.export is None:
         return
     name, curves, battery = limits.label, limits.curves, limits.block.battery
-    least = (limits.idle_kw + curves.cooling_kw(limits.idle_kw)) / power_kw
-    load = limits.it_max_kw + curves.cooling_kw(limits.it_max_kw) + (battery.charge_kw if battery else 0.0)
-    imported = np.minimum(limits.import_kw, load) / power_kw
+    least_kw = limits.idle_kw + curves.cooling_kw(limits.idle_kw)
+    load_kw = limits.it_max_kw + curves.cooling_kw(limits.it_max_kw)
+    if limits.cold is not None:
+        # the curves are then those of the heat rejection alone: tank and heat pumps spare some of it and add their own
+        least_kw, load_kw = limits.idle_kw, limits.capacity_kw
+    least = least_kw / power_kw
+    imported = np.minimum(limits.import_kw, load_kw + (battery.charge_kw if battery else 0.0)) / power_kw
     sources = [*others, *(group.power for group in own.generators), *([own.wind] if own.wind else [])]
     for t, exporting in own.exporting.items():
         export, most = own.export[t], float(own.export[t].upBound)

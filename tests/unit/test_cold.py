@@ -16,8 +16,9 @@ from planner.optimize import PlanOptions, plan
 from planner.publish import to_calendar
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
 from planner.timegrid import TimeGrid, zone
+from power.export import GridExport
 from power.tariff import Period, Tariff
-from tests.weeks import FULL_POWER, IDLE_W, START, at, battery, make_block, make_pool, make_run, tiny_week
+from tests.weeks import FULL_POWER, IDLE_W, START, at, battery, make_block, make_pool, make_run, solar, tiny_week
 from thermal.plant import cooling, dry_cooler, tower_chiller
 
 EXACT = PlanOptions(gap_target=1e-6, time_limit_s=20.0)
@@ -210,6 +211,30 @@ class TestHeat:
         )
         header, _ = published(week, plan(week, EXACT).schedule)
         assert np.array(header.blocks[0].heat_sold_kw_th) == pytest.approx([60.0, 0.0, 60.0, 0.0], abs=1e-3)
+
+    def test_a_better_price_of_export_takes_nothing_from_load_and_heat_pumps(self):
+        plant = dry_cooler(566.0, **STORE, **PUMPS)  # little above the racks' own power
+        block = make_block(n_slots=4, capacity_kw=660.0, plant=plant, solar=solar(900.0))
+        sale, sun = HeatSale(0.5, np.full(4, 150.0)), [0.0, 900.0, 1000.0, 0.0]
+        run = make_run("r1", 512, 4.0, 4.0, points=FULL_POWER)
+        found = []
+        for paid in (0.05, 0.2):  # of the tariff's 0.08: at 0.2 buying and selling at once would pay
+            export = GridExport(500.0, fixed_per_kwh=paid)
+            week = tiny_week(
+                n_slots=4,
+                blocks=(replace(block, heat=sale, export=export),),
+                runs=(run,),
+                ghi_w_per_m2=sun,
+                dry_bulb_c=20.0,
+            )
+            header, runs = published(week, plan(week, EXACT).schedule)
+            seen = judge(week, header, runs)
+            assert seen.violations == ()
+            assert seen.deadlines_missed == 0
+            assert header.blocks[0].heat_sold_kw_th == pytest.approx([150.0] * 4, rel=1e-4)
+            found.append(seen)
+        assert found[1].export_kwh == pytest.approx(found[0].export_kwh, rel=1e-3)
+        assert found[1].terms.objective < found[0].terms.objective
 
     def test_a_battery_keeps_its_reserve_for_the_heat_pumps_too(self):
         store = battery(400.0, 200.0, reserve_min=15.0, initial_share=0.7, final_share=0.1)
