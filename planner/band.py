@@ -21,7 +21,8 @@ class Band:
         origin: First instant that was not measured, UTC.
         levels: Levels of the quantiles, rising.
         quantiles: In the signal's unit, shape (levels, T).
-        paths: In the signal's unit, shape (N, T); path i belongs to path i of the week's other bands of this origin.
+        paths: In the signal's unit, shape (N, T); path i belongs to path i of the week's other bands of this
+            origin, as far as the past that stands behind both goes.
     """
 
     signal: str

@@ -29,7 +29,7 @@ def draw_shares(
         origins: Positions of their origins, rising, shape (m,).
         origin: The hour from which on nothing is known; only paths that ended before it are drawn.
         n_paths: Count of paths.
-        seed: Changes the draw.
+        seed: Changes the draw; with the same one, path i has the same past days for signals drawn apart at one origin.
 
     Returns:
         Signal -> shares in (0, 1), shape (n_paths, H); each hour has each of n_paths evenly spaced shares once. Fewer
@@ -43,8 +43,11 @@ def draw_shares(
     if len(over) < LEAST:
         return {}
     rng = np.random.default_rng(seed)
-    rounds = [rng.permutation(over) for _ in range(-(-n_paths // len(over)))]
-    drawn = np.concatenate(rounds)[:n_paths]
+    # Drawn as days of a whole window, so that signals whose pasts differ, drawn apart, have the same days in a path; a
+    # day that this past lacks gives way to one that it has.
+    rounds = [rng.permutation(WINDOW) for _ in range(-(-n_paths // WINDOW))]
+    days = np.concatenate(rounds)[:n_paths] - (WINDOW - len(over))
+    drawn = over[np.where(days < 0, days % len(over), days)]
     turn = rng.permutation(n_paths)  # who comes first where a path was drawn twice: the same in all hours and signals
     shares = {}
     for signal, all_errors in errors.items():

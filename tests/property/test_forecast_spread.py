@@ -89,3 +89,10 @@ def test_scenarios_keep_dependence_across_signals_and_hours():
     assert np.corrcoef(shares["carbon"][:, 3], shares["price"][:, 3])[0, 1] > 0.9
     assert np.corrcoef(shares["carbon"][:, 3], shares["wind"][:, 3])[0, 1] < -0.9
     assert np.corrcoef(shares["carbon"][:, 0], shares["carbon"][:, 47])[0, 1] > 0.6
+
+
+def test_signals_drawn_apart_err_on_the_same_days_although_one_has_a_shorter_past():
+    errors, origins = np.random.default_rng(7).standard_normal((62, 1)) * np.ones(H), daily(62)
+    long, short = (draw_shares({"any": errors[n:]}, origins[n:], 64 * 24, 120, 0)["any"][:, 0] for n in (0, 20))
+    # 42 of the 60 days of a window are known to both.
+    assert np.corrcoef(long, short)[0, 1] > 0.6
