@@ -144,16 +144,39 @@ def safe_at_limit(
     """
     closed = circuit(loop, load, running)
     out = rejected(loop, closed, NO_FLOW, tank)
-    wanted_c = loop.supply_limit_c - closed.cdu_k
-    inlet_c = wanted_c + out.heat / (out.flow * loop.facility_rate_per_k)
-    free = coil(loop, out.flow, inlet_c, air.sink_c, running.rejection)
-    carried = free.carried(1.0) + loop.chiller.capacity_share * running.chiller
+    by_fans = fans_carry(loop, out.flow, out.heat, loop.supply_limit_c - closed.cdu_k, air, running)
+    carried = by_fans + loop.chiller.capacity_share * running.chiller
     return np.asarray((carried >= out.heat) & cases_cool(loop, closed))
 
 
 def cases_cool(loop: LiquidLoop, closed: Circuit) -> npt.NDArray[np.bool_]:
     """Return where the chips' cases stay within their limit with the warmest liquid that the racks may get."""
     return np.asarray(loop.supply_limit_c + closed.plate_k <= loop.cold_plate.case_limit_c)
+
+
+def fans_carry(
+    loop: LiquidLoop,
+    flow: npt.NDArray[np.float64],
+    heat: npt.NDArray[np.float64],
+    facility_c: npt.NDArray[np.float64],
+    air: Outdoors,
+    running: Running,
+) -> npt.NDArray[np.float64]:
+    """Return the heat that full fans carry where heat rejection is to give water of a temperature.
+
+    Args:
+        loop: The loop.
+        flow: Flow through the heat rejection over the facility loop's design flow, shape (...).
+        heat: Heat to be rejected over rated liquid heat, shape (...): it warms the water that comes in.
+        facility_c: Water out of the heat rejection, deg C, shape (...).
+        air: Outdoor air.
+        running: Units that run.
+
+    Returns:
+        Heat over rated liquid heat, shape (...); below `heat` where they do not make the water so cold.
+    """
+    inlet_c = facility_c + heat / (flow * loop.facility_rate_per_k)
+    return coil(loop, flow, inlet_c, air.sink_c, running.rejection).carried(1.0)
 
 
 def free_carries(
@@ -165,9 +188,8 @@ def free_carries(
 ) -> npt.NDArray[np.bool_]:
     """Return where full fans alone hold a rack supply, so that no chiller starts; arguments as `loop_state`."""
     closed = circuit(loop, load, running)
-    inlet_c = held_c - closed.cdu_k + closed.heat / (closed.facility_flow * loop.facility_rate_per_k)
-    free = coil(loop, closed.facility_flow, inlet_c, air.sink_c, running.rejection)
-    return np.asarray(free.carried(1.0) >= closed.heat)
+    carried = fans_carry(loop, closed.facility_flow, closed.heat, held_c - closed.cdu_k, air, running)
+    return np.asarray(carried >= closed.heat)
 
 
 def free_supply_c(

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from thermal.chain import cases_cool
+from thermal.chain import cases_cool, fans_carry
 from thermal.circuit import circuit
-from thermal.coil import coil
 from thermal.components.room import room_state
 from thermal.halving import halved
 from thermal.kinks import chiller_start_kw
@@ -236,8 +235,7 @@ class _Edge:
         liquid_kw = plant.rated_it_kw * loop.liquid_heat_share
         closed = circuit(loop, points.it / plant.rated_it_kw, running)
         out = rejected(loop, closed, points.taken / liquid_kw, (points.fill - points.draw) / liquid_kw)
-        inlet_c = self.supply_c - closed.cdu_k + out.heat / (out.flow * loop.facility_rate_per_k)
-        carried = coil(loop, out.flow, inlet_c, self.air.sink_c, running.rejection).carried(1.0)
+        carried = fans_carry(loop, out.flow, out.heat, self.supply_c - closed.cdu_k, self.air, running)
         if self.chillers:
             carried = carried + loop.chiller.capacity_share * running.chiller
         return np.asarray(carried >= out.heat)
@@ -298,9 +296,8 @@ def _hold_kw(plant: CoolingPlant, loop: LiquidLoop, dry: Floats, wet: Floats, he
 
     def holds(load: Floats) -> npt.NDArray[np.bool_]:
         closed = circuit(loop, load, ALL)
-        inlet_c = held - closed.cdu_k + closed.heat / (closed.facility_flow * loop.facility_rate_per_k)
-        free = coil(loop, closed.facility_flow, inlet_c, air.sink_c, ALL.rejection)
-        return np.asarray(free.carried(1.0) + loop.chiller.capacity_share >= closed.heat)
+        carried = fans_carry(loop, closed.facility_flow, closed.heat, held - closed.cdu_k, air, ALL)
+        return np.asarray(carried + loop.chiller.capacity_share >= closed.heat)
 
     cold = held <= loop.supply_setpoint_c + HELD_K
     return plant.rated_it_kw * np.where(cold, _largest(holds, len(dry)), 0.0)
