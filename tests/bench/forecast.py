@@ -78,7 +78,8 @@ def verdict(zone: str, scored: Scored) -> str:
     good = mape <= wanted + MAPE_SLACK and share >= kept - SHARE_SLACK and COVER[0] <= cover <= COVER[1]
     return (
         f"{zone}: MAPE {mape:.1f} % (at most {wanted + MAPE_SLACK:.1f}), best 3 of 7 days {share:.0f} % (at least "
-        f"{kept - SHARE_SLACK}), 80 % interval covers {cover:.1f} % (77 to 83): {'kept' if good else 'NOT KEPT'}"
+        f"{kept - SHARE_SLACK}), 80 % interval covers {cover:.1f} % ({COVER[0]:g} to {COVER[1]:g}): "
+        f"{'kept' if good else 'NOT KEPT'}"
     )
 
 
@@ -116,9 +117,9 @@ def main(arguments: list[str]) -> None:
         began = time.perf_counter()
         found = backtest(history, signals, FIRST, last, in_processes(asked.jobs, lambda *_: None), seed=asked.seed)
         took = time.perf_counter() - began
-        rows += [line(zone, found.of(signal, model)) for signal in signals for model in MODELS]
+        rows += [line(zone, scored(found, signal, model)) for signal in signals for model in MODELS]
         told.append(
-            f"{verdict(zone, found.of('carbon', MODELS[-1]))}; backtest of {len(found.origins)} origins in "
+            f"{verdict(zone, scored(found, 'carbon', MODELS[-1]))}; backtest of {len(found.origins)} origins in "
             f"{took:.0f} s ({asked.jobs} processes); one forecast of {len(signals) + 1} signals with 100 scenarios in "
             f"{seconds_of_one(history):.1f} s"
         )
