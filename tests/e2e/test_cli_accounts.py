@@ -4,34 +4,22 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from planner.ledger import Ledger
+from tests.mini_site import ISSUED, MINI, gridpace
 from trainer_hooks.telemetry import Record, record_line
 
-ROOT = Path(__file__).resolve().parents[2]
-ISSUED = "2024-05-12T18:00:00Z"
-MINI = """
-[site]
-name = "lab"
-timezone = "Europe/Berlin"
-latitude = 51.0
-longitude = 10.0
-zone = "demo-central"
-currency = "EUR"
-
-[horizon]
-week = "2024-W20"
-
-[carbon]
+RUN = "=1+1"
+SITE = MINI.replace("=1+1 <script>", RUN).replace(
+    "[prices]",
+    """[carbon]
 basis = "lifecycle"
 
 [accounts]
@@ -39,50 +27,11 @@ residual_gco2_per_kwh = 480
 marginal_gco2_per_kwh = 650
 grid_cfe_share = 0.5
 
-[prices]
-carbon_per_t = 80
-lateness_per_gpu_h = 2.5
-
-[[block]]
-name = "hall"
-capacity_kw = 20
-
-[block.cooling]
-kind = "room_air"
-rated_it_kw = 18
-
-[[pool]]
-name = "node"
-block = "hall"
-gpu = "H100-SXM"
-count = 8
-
-[[run]]
-name = "=1+1"
-gpus = 8
-tokens_per_gpu_s = 8000
-stages = [{ name = "train", tokens = 8.0e9, deadline = 2024-05-17T18:00:00 }]
-min_run_h = 4
-min_pause_h = 4
-on_off_grid_h = 4
-"""
+[prices]""",
+)
 
 
-def gridpace(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command as a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "planner.cli", *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "GRIDPACE_CACHE": str(cwd / "cache")},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
-
-
-def plan(folder: Path, text: str = MINI) -> subprocess.CompletedProcess[str]:
+def plan(folder: Path, text: str = SITE) -> subprocess.CompletedProcess[str]:
     (folder / "site.toml").write_text(text, encoding="utf-8")
     return gridpace("plan", "site.toml", "--out", "out", "--issued-at", ISSUED, "--offline", cwd=folder)
 
@@ -127,7 +76,7 @@ def test_json_is_one_object_and_agrees_with_the_plan(planned):
 def test_the_same_plan_again_leaves_the_accounts_and_other_accounts_are_refused(copy):
     assert plan(copy).returncode == 0
     calendars = (copy / "out" / "calendars" / "current").read_bytes()
-    other = plan(copy, MINI.replace("residual_gco2_per_kwh = 480", "residual_gco2_per_kwh = 300"))
+    other = plan(copy, SITE.replace("residual_gco2_per_kwh = 480", "residual_gco2_per_kwh = 300"))
     assert other.returncode == 2
     assert "has carbon accounts on planned series already" in other.stderr
     assert "never changed" in other.stderr
@@ -140,7 +89,7 @@ def test_the_report_made_again_shows_the_accounts_as_entered(copy):
     before = (copy / "out" / "report.html").read_text(encoding="utf-8")
     assert "Carbon accounts" in before
     (copy / "site.toml").write_text(
-        MINI.replace("residual_gco2_per_kwh = 480", "residual_gco2_per_kwh = 300"), encoding="utf-8"
+        SITE.replace("residual_gco2_per_kwh = 480", "residual_gco2_per_kwh = 300"), encoding="utf-8"
     )
     done = gridpace("report", "out", "--site", "site.toml", "--offline", cwd=copy)
     assert done.returncode == 0, done.stderr
@@ -198,7 +147,7 @@ def test_energy_that_telemetry_reports_is_known_and_stands_beside_the_estimate(c
     told = json.loads(gridpace("accounts", "out", "--json", cwd=copy).stdout)
     start = datetime.fromisoformat(told["start"])
     record = Record(
-        run="=1+1",
+        run=RUN,
         calendar_id=told["calendar_id"],
         writer="w",
         sequence=0,

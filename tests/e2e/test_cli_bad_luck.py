@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from planner.cli import run
-from tests.e2e.test_cli_plan import ISSUED, MINI, ROOT, gridpace
+from tests.mini_site import ISSUED, MINI, ROOT, gridpace
 
 QUICK = ("--offline", "--issued-at", ISSUED, "--time-limit", "20")
 PRICES = """

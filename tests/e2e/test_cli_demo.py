@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from planner.folders import read_published
-from tests.e2e.test_cli_plan import gridpace
+from tests.mini_site import gridpace
 
 
 def test_the_demo_plans_follows_and_accounts_without_network_and_gpu(tmp_path):

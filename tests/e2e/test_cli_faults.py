@@ -18,7 +18,7 @@ from planner.cli import cli, run
 from planner.errors import ConfigError, DataUnavailable, ExportError, Infeasible, NotPermitted
 from planner.evaluate import Violation
 from planner.schedule import Plan, Schedule
-from tests.e2e.test_cli_plan import MINI, ROOT, gridpace
+from tests.mini_site import MINI, ROOT, gridpace
 from tests.outcomes import sample_outcome
 from tests.signals import as_from_a_terminal
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.e2e.test_cli_plan import ISSUED, MINI, gridpace
+from tests.mini_site import ISSUED, MINI, gridpace
 
 FAILS = "\n[goodput]\nfailures_per_gpu_day = 0.02\ndeadline_confidence = 0.9\n"
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.e2e.test_cli_plan import ISSUED, MINI, gridpace
+from tests.mini_site import ISSUED, MINI, gridpace
 
 TIGHT = MINI.replace("2024-05-17T18:00:00", "2024-05-20T00:00:00").replace("8.0e9", "3.2e10")
 SITE = f"""{TIGHT}flexibility = {{ tier = 3 }}

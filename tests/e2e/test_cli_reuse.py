@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.e2e.test_cli_plan import ISSUED, MINI, gridpace
+from tests.mini_site import ISSUED, MINI, gridpace
 
 REUSE = MINI.replace(
     'kind = "room_air"\nrated_it_kw = 18',

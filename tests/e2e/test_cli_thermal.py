@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.e2e.test_cli_plan import ISSUED, MINI, gridpace
+from tests.mini_site import ISSUED, MINI, gridpace
 
 LIQUID = MINI.replace('kind = "room_air"\nrated_it_kw = 18', 'kind = "dry_cooler"\nrated_it_kw = 18')
 

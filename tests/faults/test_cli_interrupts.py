@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from tests.e2e.test_cli_plan import ROOT
+from tests.mini_site import ROOT
 from tests.signals import as_from_a_terminal
 
 
