@@ -172,7 +172,7 @@ def _less(
 def _stored(
     battery: Battery, charge_kw: npt.NDArray[np.float64], discharge_kw: npt.NDArray[np.float64], slot_h: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    fitted_kw, states_kwh = charge_kw.copy(), np.zeros_like(charge_kw)
+    fitted_kw, ends_kwh = charge_kw.copy(), np.zeros_like(charge_kw)
     kwh, most_kwh = battery.initial_share * battery.energy_kwh, battery.max_share * battery.energy_kwh
     kept = battery.kept_share(slot_h)
     for t, (into_kw, out_kw) in enumerate(zip(charge_kw.tolist(), discharge_kw.tolist(), strict=True)):
@@ -182,5 +182,5 @@ def _stored(
         fits_kw = into_kw if into_kw <= room_kw + LAST else round(max(0.0, room_kw), DECIMALS)
         fitted_kw[t] = fits_kw
         kwh += fits_kw * battery.charge_efficiency * slot_h - taken_kwh
-        states_kwh[t] = kwh
-    return fitted_kw, np.round(states_kwh, DECIMALS)
+        ends_kwh[t] = kwh
+    return fitted_kw, np.round(ends_kwh, DECIMALS)

@@ -21,7 +21,7 @@ def with_margins(run: Run, grid: TimeGrid) -> Run:
     """
     if run.goodput is None:
         return run
-    rate = run.gpus * max(option.tokens_per_gpu_s for option in run.options) / run.goodput.factor_share
+    rate = run.fastest_tokens_per_s / run.goodput.factor_share
     due = -run.tokens_done
     stages = []
     for stage in run.stages:

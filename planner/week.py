@@ -271,6 +271,11 @@ class Run:
         """Factor on the price of lateness: 4, 2, 1, 1/2, 1/4 for priority 1 to 5."""
         return 2.0 ** (3 - self.priority)
 
+    @property
+    def fastest_tokens_per_s(self) -> float:
+        """Tokens that the whole gang makes at full speed in its fastest pool, per s."""
+        return self.gpus * max(option.tokens_per_gpu_s for option in self.options)
+
 
 @dataclass(frozen=True)
 class Prices:

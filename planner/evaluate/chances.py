@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.evaluate.promises import KEPT_SHARE
 from planner.evaluate.record import Violation
 from planner.timegrid import iso
 from power.failure_budget import TrainingPlan, TrainingSpell, reach_probability
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 SIMULATED_WEEKS = 10_000
 KEPT_WITHIN = 0.02
 """By how much the simulated chance may lie below the one asked for."""
-
-_SECOND = 1.0
-_KEPT_SHARE = 1e-5
 
 
 def with_chances(
@@ -49,10 +47,9 @@ def with_chances(
     if goodput is None or not promised:
         return tuple(stages)
     plan = _training_plan(week, seen)
-    per_s = max(seen.run.gpus * option.tokens_per_gpu_s for option in seen.run.options)
     due = []
     for stage, tokens in promised:
-        forgiven = min(tokens, _SECOND * per_s + _KEPT_SHARE * tokens)
+        forgiven = min(tokens, seen.run.fastest_tokens_per_s + KEPT_SHARE * tokens)
         due.append((tokens - forgiven, (stage.deadline - week.grid.start).total_seconds()))
     simulated: tuple[float | None, ...] = (None,) * len(due)
     if weeks:

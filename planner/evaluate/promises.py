@@ -99,7 +99,7 @@ def check_spells(week: Week, seen: RunTrace) -> Iterator[Violation]:
     """
     run, horizon_s = seen.run, 3600.0 * week.grid.hours
     spells = seen.spells
-    least_h = min(run.min_run_h, week.work_tokens(run) / (3600.0 * _fastest_tokens_per_s(run)))
+    least_h = min(run.min_run_h, week.work_tokens(run) / (3600.0 * run.fastest_tokens_per_s))
     for spell in spells:
         at = instant(week, spell.end_s)
         runs = [i for i in range(spell.first, spell.after) if seen.running[i]]
@@ -156,7 +156,7 @@ def check_work(week: Week, seen: RunTrace) -> Iterator[Violation]:
     slowest = min(point.relative_throughput for option in run.options for point in option.points)
     lost_s = len(seen.spells) * (run.reload_s + run.checkpoint_s) * (1.0 - slowest)
     lost_s += len(seen.spells) * 2.0 * most_moved_s(week, run)
-    spare_tokens = _fastest_tokens_per_s(run) * (3600.0 * run.on_off_grid_h + lost_s)
+    spare_tokens = run.fastest_tokens_per_s * (3600.0 * run.on_off_grid_h + lost_s)
     allowed = week.work_tokens(run)
     made = float(seen.tokens.sum())
     if made > allowed * (1.0 + STATED_SHARE) + spare_tokens:
@@ -166,7 +166,7 @@ def check_work(week: Week, seen: RunTrace) -> Iterator[Violation]:
 def stages(week: Week, seen: RunTrace, named: Sequence[NamedShortfall]) -> tuple[StageResult, ...]:
     """Return how each promise of work went; a second of the whole gang and 0.001 % are forgiven."""
     run = seen.run
-    second = _fastest_tokens_per_s(run)
+    second = run.fastest_tokens_per_s
     found = []
     for stage, deadline, due in week.due_tokens(run):
         slack = min(due, second + KEPT_SHARE * due)
@@ -186,10 +186,6 @@ def stages(week: Week, seen: RunTrace, named: Sequence[NamedShortfall]) -> tuple
             )
         )
     return tuple(found)
-
-
-def _fastest_tokens_per_s(run: Run) -> float:
-    return max(run.gpus * option.tokens_per_gpu_s for option in run.options)
 
 
 def check_deadlines(run: Run, results: Sequence[StageResult]) -> Iterator[Violation]:
@@ -223,7 +219,7 @@ def check_shortfalls(week: Week, calendar: Calendar, results: dict[str, RunResul
             continue
         missing = max(0.0, stage.due_tokens - stage.tokens)
         run = week.run(short.run)
-        fastest = _fastest_tokens_per_s(run)
+        fastest = run.fastest_tokens_per_s
         slack = SHORTFALL_SHARE * stage.due_tokens
         slack += 2.0 * (results[short.run].pauses + 1) * most_moved_s(week, run) * fastest
         if week.grid.position(stage.deadline) % 1.0:

@@ -90,8 +90,8 @@ def _sentence(program: Program, row: str, amount: float) -> str:
             f"{here}: idle IT power moves by {jump:,.1f} kW, {kw:,.1f} kW more than the ramp step of {step_kw:,.1f} kW"
         )
     if match["kind"] == "stored" and store is not None:
-        final = store.final_share * store.energy_kwh
-        return f"{here}: the battery lacks {kw:,.1f} kWh on its way to the {final:,.1f} kWh wanted at the end"
+        final_kwh, _ = store.final_kwh
+        return f"{here}: the battery lacks {kw:,.1f} kWh on its way to the {final_kwh:,.1f} kWh wanted at the end"
     if match["kind"].startswith("reserve"):
         return f"{here}: the battery lacks {kw:,.1f} kWh of the reserve for the block's load"
     return f"{here}: {kw:,.1f} kW are missing to serve idle GPUs, cooling and the battery"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.decimals import DECIMALS
 from planner.slots import spells
 from power.gpu import at_limit
 from trainer_hooks.calendar import Window
@@ -187,9 +188,9 @@ def windows_of(week: Week, course: Course, pieces: Pieces, kg_per_kwh: npt.NDArr
                 gpus=course.run.gpus if held else 0,
                 gpu_power_limit_w=float(course.limit_w[first]) if state == RUN else None,
                 checkpoint=checkpoint,
-                tokens=round(float(made[first:after].sum()), 6),
-                energy_kwh=round(float(drawn_kwh[first:after].sum()), 6),
-                kgco2e=round(float(carbon[first:after].sum()), 6),
+                tokens=round(float(made[first:after].sum()), DECIMALS),
+                energy_kwh=round(float(drawn_kwh[first:after].sum()), DECIMALS),
+                kgco2e=round(float(carbon[first:after].sum()), DECIMALS),
                 why=course.why[first],
             )
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.decimals import DECIMALS
 from planner.errors import ConfigError
 from planner.outlook import series_digest
 from planner.timegrid import iso
@@ -144,7 +145,7 @@ def _shed(week: Week, ask: Ask, share: float, baseline_kw: npt.NDArray[np.float6
         first, after = max(ask.start, start), min(ask.end, start + week.grid.slot)
         if first >= after:
             continue
-        limit_kw = float(np.round((1.0 - share) * baseline_kw[slot], 6))
+        limit_kw = float(np.round((1.0 - share) * baseline_kw[slot], DECIMALS))
         if found and found[-1].limit_kw == limit_kw:
             found[-1] = replace(found[-1], end=after)
         else:

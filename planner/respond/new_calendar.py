@@ -10,6 +10,7 @@ import numpy as np
 from planner.agreements import ppa_plans
 from planner.calendar_id import content_id
 from planner.decimals import LAST, published
+from planner.evaluate.promises import KEPT_SHARE
 from planner.respond.course import made_by, windows_of
 from planner.respond.site_load import block_plan, carbon_per_it_kwh
 from planner.takes import best_takes
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from planner.week import Week
     from trainer_hooks.contract import BlockPlan, Calendar, ContractPlan
 
-KEPT_SHARE = 1e-5
 _UNNAMED = "0"
 
 
@@ -112,7 +112,7 @@ def _shortfalls(answer: Answer, before: Calendar) -> list[Shortfall]:
     found: list[Shortfall] = []
     for course in answer.courses:
         run = course.run
-        full_per_h = 3600.0 * run.gpus * max(o.tokens_per_gpu_s for o in run.options)
+        full_per_h = 3600.0 * run.fastest_tokens_per_s
         for stage, deadline, due in week.due_tokens(run):
             at_s = (deadline - week.grid.start).total_seconds()
             short, was = (due - made_by(c, pieces, at_s) for c in (course, planned[run.name]))

@@ -228,7 +228,7 @@ def _has_room(question: Question, course: Course, piece: int) -> bool:
     return bool(used + course.run.gpus <= in_service)
 
 
-def work_terms(question: Question, found: RunColumns, until_s: float) -> tuple[Terms, float]:
+def _work_terms(question: Question, found: RunColumns, until_s: float) -> tuple[Terms, float]:
     """Return the tokens made up to an instant: columns with tokens each, and what no column changes."""
     course, pieces = found.course, question.pieces
     assert course.option is not None
@@ -281,13 +281,13 @@ def _work_rows(rows: Rows, question: Question, found: RunColumns) -> None:
     week, course = question.week, found.course
     run, pieces = course.run, question.pieces
     end_s = float(pieces.end_s[-1])
-    per_h = 3600.0 * run.gpus * max(o.tokens_per_gpu_s for o in run.options)
+    per_h = 3600.0 * run.fastest_tokens_per_s
     price = week.prices.lateness_per_gpu_h * run.lateness_weight * run.gpus
     for _, deadline, due in week.due_tokens(run):
         looked_s = (deadline - week.grid.start).total_seconds()
         while looked_s <= end_s:
             need = min(due, made_by(course, pieces, looked_s))
-            terms, fixed = work_terms(question, found, looked_s)
+            terms, fixed = _work_terms(question, found, looked_s)
             if looked_s > question.span.begin_s and terms:
                 short = rows.column(upper=np.inf, cost=price)
                 scaled = [(c, v / per_h) for c, v in terms]

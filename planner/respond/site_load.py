@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.cold_flows import kept_flows, planned_flows
-from planner.decimals import ROUNDING, published
+from planner.decimals import DECIMALS, ROUNDING, published
 from planner.respond.course import OFF, gang_kw
 from power.battery import states_kwh
 from power.carbon import carbon_kg
@@ -149,8 +149,10 @@ def block_load(
 
 def block_plan(week: Week, block: Block, plan: BlockPlan, flows: Flows, load: BlockLoad, pieces: Pieces) -> BlockPlan:
     """Return what the new calendar says about a block; what an answer does not touch stays as it was said."""
-    it, drawn, pump = (np.round(pieces.slot_mean(v), 6) for v in (load.it_kw, load.cooling_kw, load.heat_pump_kw))
-    charge, discharge, solar = (np.round(v, 6) for v in (flows.charge_kw, flows.discharge_kw, flows.solar_kw))
+    it, drawn, pump = (
+        np.round(pieces.slot_mean(v), DECIMALS) for v in (load.it_kw, load.cooling_kw, load.heat_pump_kw)
+    )
+    charge, discharge, solar = (np.round(v, DECIMALS) for v in (flows.charge_kw, flows.discharge_kw, flows.solar_kw))
     stored = np.zeros(week.grid.n_slots)
     if block.battery is not None:
         stored = states_kwh(block.battery, charge, discharge, week.grid.slot_h)

@@ -12,7 +12,7 @@ from planner.errors import ConfigError, Infeasible
 from planner.optimize import PlanOptions, plan
 from planner.timegrid import iso_week, zone
 from planner.week import PoolOption, Stage
-from power.battery import states_kwh
+from power.battery import FREE, states_kwh
 from power.blocks import Derating
 from power.gpu import OperatingPoint, at_limit
 from power.tariff import Tariff
@@ -373,6 +373,15 @@ def test_a_battery_that_cannot_reach_its_final_state_is_named():
         plan(tiny_week(blocks=(make_block(n_slots=8, battery=store),)), EXACT)
     assert "battery lacks" in caught.value.conflicts[0]
     assert "1,800.0 kWh" in caught.value.conflicts[0]
+
+
+def test_a_battery_whose_end_is_free_lacks_only_what_must_always_stay():
+    # it loses half of what it holds in 8 h, and there is nothing that may charge it
+    losing = {"self_discharge_share": 0.9, "initial_share": 0.1, "grid_charging": False}
+    store = battery(2000.0, 50.0, final_rule=FREE, final_share=0.9, **losing)
+    with pytest.raises(Infeasible) as caught:
+        plan(tiny_week(blocks=(make_block(n_slots=8, battery=store),)), EXACT)
+    assert "on its way to the 200.0 kWh wanted at the end" in caught.value.conflicts[0]
 
 
 def test_idle_power_that_jumps_past_the_ramp_is_named():
