@@ -3,48 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from planner.bundled import data_dir
 from power.gpu import GpuType, OperatingPoint, at_limit
-
-GRADES = ("measured", "published", "assumed")
-
-
-@dataclass(frozen=True)
-class GpuFact:
-    """One value of the table.
-
-    Args:
-        gpu: Name of the GPU type, or "node" for what holds for all.
-        key: What it is, with its unit.
-        value: The value.
-        grade: "measured", "published" or "assumed".
-        source: The measurement, the sheet, or the reason.
-    """
-
-    gpu: str
-    key: str
-    value: float | str
-    grade: str
-    source: str
-
-
-def gpu_facts(path: Path | None = None) -> tuple[GpuFact, ...]:
-    """Return every value of the bundled table with its grade and source.
-
-    Args:
-        path: Another table of the same form.
-    """
-    table = _table(path)
-    named = {"node": table["node"], **table["gpu"]}
-    return tuple(
-        GpuFact(name, key, fact["value"], fact["grade"], fact["source"])
-        for name, entry in named.items()
-        for key, fact in entry.items()
-    )
 
 
 def gpu_catalogue(path: Path | None = None) -> dict[str, GpuType]:
@@ -57,12 +20,8 @@ def gpu_catalogue(path: Path | None = None) -> dict[str, GpuType]:
     Args:
         path: Another table of the same form.
     """
-    table = _table(path)
+    table = tomllib.loads((path or data_dir() / "gpus.toml").read_text(encoding="utf-8"))
     return {name: _gpu_type(name, _values(entry), table) for name, entry in table["gpu"].items()}
-
-
-def _table(path: Path | None) -> dict[str, Any]:
-    return tomllib.loads((path or data_dir() / "gpus.toml").read_text(encoding="utf-8"))
 
 
 def _values(entry: dict[str, Any]) -> dict[str, Any]:

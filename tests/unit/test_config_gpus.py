@@ -7,7 +7,8 @@ import tomllib
 import pytest
 
 from planner.config import site_from_text, starter_site
-from planner.config.catalogue import GRADES, gpu_catalogue, gpu_facts
+from planner.config.catalogue import gpu_catalogue
+from tests.gpu_table import GRADES, gpu_facts
 from tests.starter import FILE, faults_of
 
 

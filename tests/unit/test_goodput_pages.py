@@ -7,11 +7,12 @@ import re
 
 import pytest
 
-from planner.config.catalogue import gpu_catalogue, gpu_facts
+from planner.config.catalogue import gpu_catalogue
 from planner.config.sweep_files import read_sweep
 from power.goodput import goodput_share, hold_break_even_s
 from power.gpu import left_out
 from tests.failing_gangs import CASES
+from tests.gpu_table import gpu_facts
 
 
 def page(root, name):
