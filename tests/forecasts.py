@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 from scipy.signal import lfilter
 
+from planner.forecast.backtest import Backtest, Scored
 from planner.forecast.history import History
 
 START = datetime(2023, 1, 2, tzinfo=UTC)  # a Monday
@@ -24,3 +25,8 @@ def made_up(days: int, seed: int = 0) -> History:
         START,
         {"carbon": np.maximum(carbon, 20.0), "price": price, "dry_bulb": dry_bulb, "wind_speed_10m": wind},
     )
+
+
+def scored(found: Backtest, signal: str, model: str) -> Scored:
+    """Return the scores of a model on a signal."""
+    return next(one for one in found.scored if (one.signal, one.model) == (signal, model))

@@ -37,7 +37,7 @@ def statement(found: Backtest) -> str:
     return f"{STATEMENT}; the trees saw {', '.join(found.weather)}"
 
 
-def backtest_rows(found: Backtest) -> list[list[str]]:
+def _rows(found: Backtest) -> list[list[str]]:
     """Return the table's rows, one for each signal and model, as text."""
     return [_row(scored) for scored in found.scored]
 
@@ -50,7 +50,7 @@ def backtest_table(zone: str, past: Past, found: Backtest) -> list[str]:
         past: The past it was made on.
         found: What it found.
     """
-    rows = [list(HEADS), *backtest_rows(found)]
+    rows = [list(HEADS), *_rows(found)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEADS))]
     lines = [_title(zone, found), *(f"{signal} in {past.series[signal].unit}" for signal in found.signals), ""]
     for row in rows:
@@ -95,15 +95,15 @@ def backtest_html(zone: str, past: Past, found: Backtest) -> bytes:
         span=_title(zone, found),
         labels=(f"{statement(found)[0].upper()}{statement(found)[1:]}.",),
         heads=HEADS,
-        rows=backtest_rows(found),
+        rows=_rows(found),
         charts=[
-            (signal, past.series[signal].unit, embedded(lead_figure(found, signal, past.series[signal].unit)))
+            (signal, past.series[signal].unit, embedded(_lead_figure(found, signal, past.series[signal].unit)))
             for signal in found.signals
         ],
     )
 
 
-def lead_figure(found: Backtest, signal: str, unit: str) -> Figure:
+def _lead_figure(found: Backtest, signal: str, unit: str) -> Figure:
     """Return the figure of one signal's error and coverage by lead day.
 
     Args:

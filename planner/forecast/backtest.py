@@ -62,10 +62,6 @@ class Backtest:
     scored: tuple[Scored, ...]
     weather: tuple[str, ...]
 
-    def of(self, signal: str, model: str) -> Scored:
-        """Return the scores of a model on a signal (StopIteration if there are none)."""
-        return next(s for s in self.scored if (s.signal, s.model) == (signal, model))
-
 
 def backtest(
     history: History, signals: Sequence[str], first: datetime, last: datetime, run: Run, *, seed: int = 0

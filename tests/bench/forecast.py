@@ -21,6 +21,7 @@ from planner.forecast.issued import MODELS
 from planner.forecast.lead_error import STATEMENT
 from planner.forecast.zone import forecast_zone
 from tests.bench.machine import describe, table
+from tests.forecasts import scored
 
 TRACES = Path(__file__).resolve().parents[3] / "shared" / "data" / "grid"
 ZONES = {"DE-LU": "DE-LU", "CISO": "US-CAL-CISO", "ERCOT": "US-TEX-ERCO", "PJM": "US-MIDA-PJM", "GB": "GB"}

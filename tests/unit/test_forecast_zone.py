@@ -14,7 +14,7 @@ from planner.forecast.history import History
 from planner.forecast.issued import BLEND, BOOSTED, NAIVE, issue
 from planner.forecast.spread import LEVELS
 from planner.forecast.zone import Provided, forecast_zone
-from tests.forecasts import START, made_up
+from tests.forecasts import START, made_up, scored
 
 SIGNALS = ["carbon", "price", "dry_bulb"]
 
@@ -117,7 +117,7 @@ def test_a_backtest_scores_every_model_by_lead_day(monkeypatch):
     assert [(s.signal, s.model) for s in found.scored] == [
         ("carbon", NAIVE), ("carbon", BLEND), ("price", NAIVE), ("price", BLEND)
     ]  # fmt: skip
-    blend, naive = found.of("carbon", BLEND), found.of("carbon", NAIVE)
+    blend, naive = scored(found, "carbon", BLEND), scored(found, "carbon", NAIVE)
     assert blend.scores.mape_pct.shape == (7,)
     assert blend.scores.mae.mean() < naive.scores.mae.mean()
     assert blend.scores.crps.mean() < naive.scores.crps.mean()
@@ -133,7 +133,7 @@ def test_a_backtest_does_not_see_the_future(monkeypatch):
     for series in poisoned.values():
         series[112 * 24 + 168 :] = 1e6
     clean, other = (backtest(h, ["carbon"], first, last, in_order) for h in (history, History(START, poisoned)))
-    assert (clean.of("carbon", BLEND).scores.pinball == other.of("carbon", BLEND).scores.pinball).all()
+    assert (scored(clean, "carbon", BLEND).scores.pinball == scored(other, "carbon", BLEND).scores.pinball).all()
 
 
 def test_trees_beat_the_blend_where_weather_decides(monkeypatch):
@@ -142,7 +142,7 @@ def test_trees_beat_the_blend_where_weather_decides(monkeypatch):
     monkeypatch.setattr(boosted, "LEAST_TRAINING_H", 20 * 24)
     first, last = START + timedelta(days=125), START + timedelta(days=130)
     found = backtest(made_up(140), ["carbon"], first, last, in_order)
-    trees, blend = found.of("carbon", BOOSTED), found.of("carbon", BLEND)
+    trees, blend = scored(found, "carbon", BOOSTED), scored(found, "carbon", BLEND)
     assert trees.scores.mae.mean() < blend.scores.mae.mean()
     assert trees.best_days_share > blend.best_days_share
     assert found.weather == ("dry_bulb", "wind_speed_10m")
