@@ -152,9 +152,9 @@ def check_calendar(calendar: Calendar, subject: str) -> None:
         ("ppas", [agreement.ppa for agreement in calendar.ppas]),
         ("contracts", [contract.contract for contract in calendar.contracts]),
     ):
-        twins = len(names) - len(set(names))
+        twins = _fault_of_names(names)
         if twins:
-            raise refuse(where, f"{twins} of its names stand there more than once.")
+            raise refuse(where, twins)
 
 
 def _check_shortfalls(shortfalls: Iterable[Shortfall], subject: str) -> None:
@@ -171,7 +171,13 @@ def _fault_of_block(plan: BlockPlan, n_slots: int) -> str:
     series |= {name: getattr(plan, name) for name in OPTIONAL_SERIES if getattr(plan, name)}
     faults = [_fault_of_series(name, tuple(values), n_slots) for name, values in series.items()]
     faults += [_fault_of_generator(group, n_slots) for group in plan.generators]
+    faults.append(_fault_of_names([group.generator for group in plan.generators], "generators' names"))
     return next(filter(None, faults), "")
+
+
+def _fault_of_names(names: Sequence[str], kind: str = "names") -> str:
+    twins = len(names) - len(set(names))
+    return f"{twins} of its {kind} stand there more than once." if twins else ""
 
 
 def _fault_of_generator(plan: GeneratorPlan, n_slots: int) -> str:

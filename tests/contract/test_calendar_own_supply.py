@@ -49,6 +49,10 @@ def test_a_calendar_without_own_supply_does_not_name_it(tmp_path):
         ({"generators": (replace(SETS, units_on=(1,)),)}, "units_on has 1 entries"),
         ({"generators": (replace(SETS, units_on=(1, -1)),)}, "fewer than no units"),
         ({"generators": (replace(SETS, generation_kw=(float("nan"), 0.0)),)}, "generation_kw holds"),
+        (
+            {"generators": (SETS, replace(SETS, units_on=(0, 0)))},
+            "1 of its generators' names stand there",
+        ),
         ({"ppas": (replace(FARM, sold_kw=(1.0,)),)}, "sold_kw has 1 entries"),
         ({"ppas": (FARM, FARM)}, "more than once"),
     ],
