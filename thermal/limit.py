@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thermal.alarms import unit_name
+from thermal.alarms import ROUNDING_SHARE, unit_name
 from thermal.halving import halved
 from thermal.plant import cooling, setpoint_c
 from thermal.reserve import carried_it_kw
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from thermal.reserve import Reserve
 
 RIDE_THROUGH, POWER, UNPOWERED = "ride-through", "power of the block", "not powered"
-ROUNDING_SHARE = 1e-9  # of rated IT power
 BISECTIONS = 46  # halves rated IT power to rounding error
 
 

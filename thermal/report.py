@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thermal.alarms import Alarm, alarms
+from thermal.alarms import ROUNDING_SHARE, Alarm, alarms
 from thermal.derating import Derate, derates
 from thermal.hours import CHILLER, COMPRESSOR, FREE, OFF, PAD, CoolingHours, cooling_hours
 from thermal.kpi import Kpi, kpis
@@ -172,7 +172,7 @@ def _totals(
         return Quantity(float(kw.sum()) * slot_h, "kWh")
 
     residual_kw = float(np.abs(hours.residual_kw).max())
-    rounding_kw = 1e-9 * plant.rated_it_kw
+    rounding_kw = ROUNDING_SHARE * plant.rated_it_kw
     return {
         "rated_it_kw": Quantity(plant.rated_it_kw, "kW", ASSUMED),
         "it_peak_kw": Quantity(float(hours.it_kw.max()), "kW"),
