@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
 from planner.config.faults import FaultList, did_you_mean
-from planner.timegrid import iso
+from planner.timegrid import YEARS, iso
 from power.hourly import HourlyValues
 
 START = "start_utc"
@@ -31,17 +30,17 @@ def read_hourly(
         limits: Column -> lowest and highest value.
     """
     lines = [(i, line) for i, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")]
-    rows = list(csv.reader(io.StringIO("\n".join(line for _, line in lines))))
-    header = [cell.strip() for cell in rows[0]] if rows else []
     faults.lines["header",] = lines[0][0] if lines else 1
-    if not _sound_header(header, faults, limits):
+    header = _cells(lines[0][1], "header", faults) if lines else []
+    if header is None or not _sound_header(header, faults, limits):
         return {}
     starts: list[datetime] = []
     values: dict[str, list[float]] = {column: [] for column in header if column != START}
-    for (line, _), cells in zip(lines[1:], rows[1:], strict=True):
+    for line, written in lines[1:]:
         path = f"line {line}"
         faults.lines[path,] = line
-        row = _row(header, cells, path, faults, limits)
+        cells = _cells(written, path, faults)
+        row = None if cells is None else _row(header, cells, path, faults, limits)
         if row is None:
             return {}
         start, figures = row
@@ -56,6 +55,15 @@ def read_hourly(
         faults.add(("header",), "stands alone", "give every hour of the week one row")
         return {}
     return {column: HourlyValues(starts[0], np.array(found), name) for column, found in values.items()}
+
+
+def _cells(line: str, path: str, faults: FaultList) -> list[str] | None:
+    """Return the cells of one line, none of which goes on in the next, or None where the line is no sound CSV."""
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], strict=True))]
+    except csv.Error as error:
+        faults.add((path,), f"is not sound CSV: {error}", "close each quote on its line")
+        return None
 
 
 def _sound_header(header: list[str], faults: FaultList, limits: Mapping[str, tuple[float, float]]) -> bool:
@@ -75,7 +83,7 @@ def _row(
     if len(cells) != len(header):
         faults.add((path,), f"has {len(cells)} cells; the header has {len(header)}", "give each column one cell")
         return None
-    row = dict(zip(header, (cell.strip() for cell in cells), strict=True))
+    row = dict(zip(header, cells, strict=True))
     text = row.pop(START)
     start = _hour(text)
     if start is None:
@@ -96,7 +104,7 @@ def _hour(text: str) -> datetime | None:
         instant = datetime.fromisoformat(text)
     except ValueError:
         return None
-    if instant.tzinfo is None or instant.minute or instant.second or instant.microsecond:
+    if instant.year not in YEARS or instant.tzinfo is None or instant.minute or instant.second or instant.microsecond:
         return None
     return instant.astimezone(UTC)
 
