@@ -70,16 +70,14 @@ def _elastic(matrix: Matrix) -> Matrix:
 
 
 def _sentence(program: Program, row: str, amount: float) -> str:
-    for block in program.blocks:
-        for i, group in enumerate(block.own.generators):
-            if row == f"permit_{block.limits.label}_{i}":
-                here = f"block {block.limits.block.name!r}, generators {group.generator.name!r}"
-                return f"{here}: {amount * program.week.grid.slot_h:,.1f} h of running are missing in their permit"
+    own = _of_generators(program, row, amount)
+    if own is not None:
+        return own
     match = ROW.match(row) or COOLING.match(row)
     if match is None:
         return f"row {row} breaks by {amount:.4g}"
     slot, kw = int(match["slot"]), amount * program.power_kw
-    when = program.week.grid.starts[slot].astimezone(program.week.tz).strftime("%Y-%m-%d %H:%M %Z")
+    when = _when(program, slot)
     limits = next(b.limits for b in program.blocks if b.limits.label == match["block"])
     power, store = limits.block.power, limits.block.battery
     step_kw = power.rise_step_kw if match["kind"] == "ramp_up" else power.fall_step_kw
@@ -95,3 +93,24 @@ def _sentence(program: Program, row: str, amount: float) -> str:
     if match["kind"].startswith("reserve"):
         return f"{here}: the battery lacks {kw:,.1f} kWh of the reserve for the block's load"
     return f"{here}: {kw:,.1f} kW are missing to serve idle GPUs, cooling and the battery"
+
+
+def _of_generators(program: Program, row: str, amount: float) -> str | None:
+    """Return what a row of generators says in plain words, or None where it is another row."""
+    for block in program.blocks:
+        for i, group in enumerate(block.own.generators):
+            here, its = f"block {block.limits.block.name!r}", f"generators {group.generator.name!r}"
+            if row == f"permit_{block.limits.label}_{i}":
+                hours = amount * program.week.grid.slot_h
+                return f"{here}, {its}: {hours:,.1f} h of running are missing in their permit"
+            slot = row.removeprefix(f"still_up_{block.limits.label}_{i}_")
+            if slot != row and slot.isdecimal():
+                return (
+                    f"{here}, {_when(program, int(slot))}, {its}: {amount:,.2f} of the units that must still run "
+                    "(min_up_h) are more than the block can take power from"
+                )
+    return None
+
+
+def _when(program: Program, slot: int) -> str:
+    return program.week.grid.starts[slot].astimezone(program.week.tz).strftime("%Y-%m-%d %H:%M %Z")

@@ -33,6 +33,15 @@ def test_a_permit_that_is_used_up_while_the_block_needs_its_generator():
     assert any("kW are missing" in row or "h of running are missing in their permit" in row for row in told.conflicts)
 
 
+def test_units_that_must_still_run_beyond_what_the_block_takes():
+    sets = Generator("sets", 8, 200.0, 0.9, 6.0, 2.0, 30.0, 0.10, 500.0, initial_units=8, initial_h=1.0)
+    told = refused(replace(make_block(n_slots=8), generators=(sets,)))
+    # five hours are left of their shortest time
+    hours = [f"block 'hall', 2024-05-13 0{hour}:00 CEST, generators 'sets': " for hour in range(2, 7)]
+    assert [row.startswith(hour) for row, hour in zip(told.conflicts, hours, strict=True)] == [True] * 5
+    assert all("of the units that must still run (min_up_h)" in row for row in told.conflicts)
+
+
 def test_names_that_differ_in_signs_alone_are_kept_apart():
     names = ("gas sets", "gas-sets", "import")
     groups = tuple(Generator(name, 1, 60.0, 0.4, 1.0, 1.0, 0.0, 0.1, 0.0) for name in names)

@@ -75,6 +75,6 @@ def test_what_the_plan_decides_of_the_tank_is_what_is_published(seed):
     found = plan(week, PlanOptions(gap_target=0.02, time_limit_s=20.0))
     header, _ = judged(week, found)
     decided = found.schedule.blocks[0]
-    if week.blocks[0].has_tank:
-        for name in ("fill_kw_th", "draw_kw_th"):
-            np.testing.assert_allclose(getattr(header.blocks[0], name), getattr(decided, name), atol=0.02)
+    assert week.blocks[0].has_tank
+    for name in ("fill_kw_th", "draw_kw_th"):
+        np.testing.assert_allclose(getattr(header.blocks[0], name), getattr(decided, name), atol=0.02)
