@@ -68,15 +68,20 @@ def _check_dates(placed: Placed[model.BlockTable], moments: Moments) -> None:
 
 def _check_sizes(placed: Placed[model.BlockTable]) -> None:
     block = placed.table
-    sizes = [(("cooling", "rated_it_kw"), "rated IT power", block.cooling.rated_it_kw)]
+    sizes: list[tuple[KeyPath, str, float]] = [
+        (("cooling", "rated_it_kw"), "rated IT power", block.cooling.rated_it_kw)
+    ]
     if block.solar is not None:
         sizes.append((("solar", "peak_kw"), "solar peak", block.solar.peak_kw))
     if block.battery is not None:
         battery = block.battery
+        given = "c_rate_per_h" if battery.discharge_kw is None else "discharge_kw"
         rated_kw = (battery.c_rate_per_h or 0.0) * battery.energy_kwh
-        sizes.append((("battery", "discharge_kw"), "battery power", battery.discharge_kw or rated_kw))
+        sizes.append((("battery", given), "battery power", battery.discharge_kw or rated_kw))
     if block.wind is not None:
         sizes.append((("wind", "rated_kw"), "rated wind power", block.wind.rated_kw))
+    for i, group in enumerate(block.generator):
+        sizes.append((("generator", i, "unit_kw"), f"generators {group.name!r}", group.units * group.unit_kw))
     for key, name, kw in sizes:
         ratio = kw / block.capacity_kw
         if ratio >= UNIT_SLIP or (key[0] == "cooling" and ratio * UNIT_SLIP <= 1):

@@ -125,6 +125,11 @@ def test_wind_is_asked_for_only_where_something_turns_in_it():
         (GENERATOR.replace("fuel_cost_per_kwh = 0.2\n", ""), "nothing says what a kWh generated costs"),
         (GENERATOR + "generating_efficiency = 0.4\n", "does nothing beside fuel_cost_per_kwh"),
         (GENERATOR + "units = 2\ninitial_units = 3\n", "3 units run of 2"),
+        (
+            GENERATOR.replace("= 20", "= 2500") + "units = 2\n",
+            "generators 'sets' of 5000 kW beside a capacity of 100 kW",
+        ),
+        (BATTERY.replace("= 100", "= 10000"), "battery.c_rate_per_h: battery power of 5000 kW beside a capacity"),
         (GENERATOR + GENERATOR, "'sets' is the name of an earlier group"),
         (GENERATOR + "available_from = 2024-05-14T00:00:00\navailable_until = 2024-05-13T00:00:00\n", "is not after"),
         (

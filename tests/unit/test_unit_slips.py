@@ -29,6 +29,12 @@ def test_a_contract_of_another_unit_is_refused(kw):
     assert "1 MW = 1000" in told
 
 
+@pytest.mark.parametrize("kw", ["0.05", "5000"])
+def test_a_baseload_of_another_unit_is_refused(kw):
+    told = faults_of(contract=PPA.format(strike=0.05).replace("baseload_kw = 10", f"baseload_kw = {kw}"))
+    assert f"ppa[0].baseload_kw: {kw} kW beside blocks of 100 kW: W, kW and MW are mixed up" in told
+
+
 @pytest.mark.parametrize("kw", ["0.09", "90000"])
 def test_contracted_demand_of_another_unit_is_refused(kw):
     told = faults_of(tariff=f"[tariff.contracted]\ncontract_kw = {kw}\nmin_share = 0.8")
