@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from planner.forecast.history import PROFILE_DAYS, ahead, profiles
+from planner.forecast.history import PROFILE_DAYS, ahead, profiles, steady
 
 NAME = "robust-blend/1"
 """Model and version."""
@@ -23,6 +23,8 @@ def blend_paths(
 ) -> npt.NDArray[np.float64]:
     """Return the profile by hour, plus the last day's mean anomaly and its shape, both fading with lead.
 
+    An hour of the day that had one value on all days of the profile keeps it: a sunny day gives no sun at night.
+
     Args:
         values: One value per hour, without NaN, shape (n,).
         origins: First hours that are not known yet, each at least `days` days in, shape (m,).
@@ -36,8 +38,10 @@ def blend_paths(
     anomaly = profiles(values, origins, 1) - profile
     level = anomaly.mean(axis=1, keepdims=True)
     lead = np.arange(horizon_h)
-    return np.asarray(
-        ahead(profile, horizon_h)
+    usual = ahead(profile, horizon_h)
+    path = (
+        usual
         + _LEVEL_WEIGHT * np.exp(-lead / _LEVEL_FADE_H) * level
         + _SHAPE_WEIGHT * np.exp(-lead / _SHAPE_FADE_H) * ahead(anomaly - level, horizon_h)
     )
+    return np.where(ahead(steady(values, origins, days), horizon_h), usual, path)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ PROFILE_DAYS = 28
 PROFILE_H = PROFILE_DAYS * DAY_H
 WEATHER = ("dry_bulb", "wind_speed_100m", "wind_speed_10m", "cloud_cover", "ghi")
 """Signals that help to forecast carbon intensity and price; a provider knows them ahead."""
+_Value = TypeVar("_Value", np.float64, np.bool_)
 _EPOCH_WEEKDAY = 3  # 1970-01-01 was a Thursday
 
 
@@ -103,12 +105,32 @@ def profiles(
     Returns:
         Shape (m, 24), the first being the hour of the origin.
     """
-    past = np.lib.stride_tricks.sliding_window_view(values, days * DAY_H)[origins - days * DAY_H]
-    by_day = past.reshape(len(origins), days, DAY_H)
+    by_day = _by_day(values, origins, days)
     return np.asarray(np.median(by_day, axis=1) if median else by_day.mean(axis=1))
 
 
-def ahead(by_hour: npt.NDArray[np.float64], horizon_h: int) -> npt.NDArray[np.float64]:
+def steady(values: npt.NDArray[np.float64], origins: npt.NDArray[np.int64], days: int) -> npt.NDArray[np.bool_]:
+    """Return which hours of the day had one value on all days before each origin, as the sun has at night.
+
+    Args:
+        values: One value per hour, without NaN, shape (n,).
+        origins: First hours that are not known yet, each at least `days` days in, shape (m,).
+        days: Days looked back.
+
+    Returns:
+        Shape (m, 24), the first being the hour of the origin.
+    """
+    by_day = _by_day(values, origins, days)
+    return np.asarray((by_day == by_day[:, :1]).all(axis=1))
+
+
+def _by_day(values: npt.NDArray[np.float64], origins: npt.NDArray[np.int64], days: int) -> npt.NDArray[np.float64]:
+    """Return the days before each origin, shape (m, days, 24)."""
+    past = np.lib.stride_tricks.sliding_window_view(values, days * DAY_H)[origins - days * DAY_H]
+    return np.asarray(past.reshape(len(origins), days, DAY_H))
+
+
+def ahead(by_hour: npt.NDArray[_Value], horizon_h: int) -> npt.NDArray[_Value]:
     """Return values of 24 hours, shape (m, 24), repeated over a horizon, shape (m, horizon_h)."""
     return np.tile(by_hour, (1, -(-horizon_h // DAY_H)))[:, :horizon_h]
 

@@ -27,7 +27,8 @@ class Spread:
     """What is known at one origin about the errors to come, on the signal's scale.
 
     Args:
-        size: Mean absolute error of each hour ahead, shape (H,), above zero.
+        size: Mean absolute error of each hour ahead, shape (H,); zero where none of the forecasts erred, as at night
+            of the sun.
         relative: Errors over their hour's size of each lead day, rising.
         origins: Count of forecasts that stand behind the least of them.
     """
@@ -69,8 +70,10 @@ def spread_at(errors: npt.NDArray[np.float64], origins: npt.NDArray[np.int64], o
         magnitude = np.where(missing, 0.0, np.abs(over))
         whole = magnitude.sum() / max(1, (~missing).sum())
         by_hour = magnitude.sum(axis=0) / np.maximum(1, (~missing).sum(axis=0))
-        floor = np.finfo(np.float64).tiny if whole == 0.0 else 0.0
-        size[hours] = _HOUR_WEIGHT * by_hour + (1.0 - _HOUR_WEIGHT) * whole + floor
-        relative.append(np.sort((over / size[hours])[~missing]))
+        errs = (by_hour > 0.0) | missing.all(axis=0)
+        size[hours] = np.where(errs, _HOUR_WEIGHT * by_hour + (1.0 - _HOUR_WEIGHT) * whole, 0.0)
+        counted = ~missing & errs
+        scaled = over[counted] / np.broadcast_to(size[hours], over.shape)[counted]
+        relative.append(np.sort(scaled) if len(scaled) else np.zeros(1))
         fewest = min(fewest, len(over))
     return Spread(size, tuple(relative), fewest)

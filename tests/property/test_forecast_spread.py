@@ -96,3 +96,14 @@ def test_signals_drawn_apart_err_on_the_same_days_although_one_has_a_shorter_pas
     long, short = (draw_shares({"any": errors[n:]}, origins[n:], 64 * 24, 120, 0)["any"][:, 0] for n in (0, 20))
     # 42 of the 60 days of a window are known to both.
     assert np.corrcoef(long, short)[0, 1] > 0.6
+
+
+def test_hours_that_never_erred_are_sure_and_do_not_narrow_the_others():
+    errors = np.random.default_rng(1).standard_normal((62, H))
+    dark = np.arange(H) % 24 < 8
+    errors[:, dark] = 0.0
+    offsets = spread_at(errors, daily(62), 64 * 24).offsets(LEVELS_BY_HOUR)
+    assert (offsets[:, dark] == 0.0).all()
+    inside = (errors >= offsets[1]) & (errors <= offsets[5])
+    assert 100 * inside[:, ~dark].mean() == pytest.approx(80.0, abs=3.0)
+    assert (spread_at(np.zeros((62, H)), daily(62), 64 * 24).offsets(LEVELS_BY_HOUR) == 0.0).all()

@@ -53,6 +53,16 @@ def test_the_blend_fades_the_last_days_level_and_shape():
     assert path[0] == pytest.approx(0.7 + 0.6 * 23.0)
 
 
+def test_a_sunny_day_gives_no_sun_at_night():
+    sun = np.maximum(0.0, 800.0 * np.sin(np.pi * (DAY - 6.0) / 12.0))
+    values = np.tile(sun, 29) * np.repeat([*np.linspace(0.3, 0.7, 28), 1.0], 24)
+    path = blend_paths(values, np.array([29 * 24]), 168)[0]
+    assert (path[np.tile(sun, 7) == 0.0] == 0.0).all()
+    usual = 0.3 + 0.4 * 14.5 / 27  # the median of the last 28 days' factors
+    level, shape = (1.0 - usual) * sun.mean(), (1.0 - usual) * (800.0 - sun.mean())
+    assert path[12] == pytest.approx(usual * 800.0 + 0.7 * np.exp(-0.25) * level + 0.6 * np.exp(-1.2) * shape)
+
+
 def test_a_missing_hour_comes_from_the_day_before_and_never_from_after():
     values = np.arange(72.0)
     values[[30, 54]] = np.nan
