@@ -118,11 +118,11 @@ def test_published_it_is_in_force_and_in_the_ledger(folder, planned_kw):
 
 
 def test_a_limit_that_is_kept_anyway_writes_nothing(folder):
-    files = sorted(folder.rglob("*.json"))
+    files = sorted((folder / "week").rglob("*.json"))
     done = respond(folder, message("IMPORT_CAPACITY_LIMIT", 1000.0))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("nothing to do: ")
-    assert sorted(folder.rglob("*.json")) == files
+    assert sorted((folder / "week").rglob("*.json")) == files
 
 
 def test_a_meter_makes_the_baseline(folder, planned_kw):
