@@ -151,14 +151,14 @@ def test_a_meter_makes_the_baseline(folder, planned_kw):
     ],
 )
 def test_what_goes_wrong_is_told_as_one_json_object_too(folder, text, code, words):
-    files = sorted(folder.rglob("*.json"))
+    files = sorted((folder / "week").rglob("*.json"))
     done = respond(folder, text, "--json")
     assert done.returncode == code, done.stderr
     told = json.loads(done.stdout)["error"]
     assert words in f"{told['what']} {told['why']}"
     assert told["fix"]
     assert told["exit_code"] == code
-    assert sorted(folder.rglob("*.json")) == files
+    assert sorted((folder / "week").rglob("*.json")) == files
 
 
 def test_wrong_options_and_wrong_sites_are_told(folder):
