@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.decimals import DECIMALS, LAST, ROUNDING, rounded_down
+from thermal.halving import halved
 from thermal.plant import cooling, setpoint_c, w_max_kw, w_max_n1_kw
 from thermal.reuse import HeatFlows, lift
 from thermal.rows import heat_row, store_row
@@ -260,9 +261,5 @@ def _within_room(week: Week, block: Block, sold: Floats, tank_kw: Floats, most_k
     whole = fits(sold)
     if whole.all():
         return sold
-    low, high = np.zeros_like(sold), sold
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        fit = fits(middle)
-        low, high = np.where(fit, middle, low), np.where(fit, high, middle)
-    return np.where(whole, sold, rounded_down(low))
+    least, _ = halved(fits, np.zeros_like(sold), sold, HALVINGS)
+    return np.where(whole, sold, rounded_down(least))

@@ -121,14 +121,26 @@ class SiteAccount:
     @property
     def cfe_score(self) -> float | None:
         """Share of the load free of carbon hour by hour, or None without load."""
-        load_kwh = float(self.load_kwh.sum())
-        return float(self.cfe_kwh.sum()) / load_kwh if load_kwh > 0.0 else None
+        return cfe_score(float(self.cfe_kwh.sum()), float(self.load_kwh.sum()))
 
     @property
     def renewable_kwh(self) -> float:
         """Used energy of renewable plants and deliverable contracts, kWh."""
         renewable = [c.technology in self.factors.renewable for c in self.contracts]
         return float(self.used_kwh[np.array(renewable, dtype=np.bool_)].sum())
+
+
+def cfe_score(cfe_kwh: float, load_kwh: float) -> float | None:
+    """Return the share of a load that is free of carbon slot by slot, 0 to 1, or None without load.
+
+    Args:
+        cfe_kwh: Energy free of carbon that met the load in its own slot, kWh.
+        load_kwh: The load, kWh.
+
+    Source:
+        Google, 24/7 Carbon-Free Energy: Methodologies and Metrics (2021): the excess of a slot counts zero.
+    """
+    return cfe_kwh / load_kwh if load_kwh > 0.0 else None
 
 
 def site_account(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from power.accounts import cfe_score
 from power.sci import CarbonIntensity, software_carbon_intensity
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class RunFigures:
     @property
     def cfe_score(self) -> float | None:
         """Share of its load free of carbon hour by hour, or None without load."""
-        return self.cfe_kwh / self.load_kwh if self.load_kwh > 0.0 else None
+        return cfe_score(self.cfe_kwh, self.load_kwh)
 
     @property
     def sci(self) -> CarbonIntensity | None:
