@@ -16,7 +16,8 @@ class Band:
     """Quantiles and scenario paths of one signal; where its value is measured, all of them are that value.
 
     Args:
-        signal: Field of `planner.week.Signals`.
+        signal: Field of `planner.week.Signals`; for the yield of a block's own sun or wind, in kW per kW installed, a
+            name of `planner.yield_bands.name_of`.
         model: Name and version of the model.
         origin: First instant that was not measured, UTC.
         levels: Levels of the quantiles, rising.

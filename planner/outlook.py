@@ -22,6 +22,7 @@ from planner.sources.series import FILLED, PROFILE, STALE, SYNTHETIC
 from planner.sources.solar_noon import check_noon
 from planner.timegrid import TimeGrid, iso, zone
 from planner.week import Provenance, Signals
+from planner.yield_bands import physical, yield_bands
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -62,7 +63,7 @@ class Gathered:
         signals: Values per slot.
         provenance: One entry per signal.
         labels: Sentences that every output must show.
-        bands: What is not known of signals that were forecast here.
+        bands: What is not known of signals that were forecast here, and of the yield of the site's own sun and wind.
     """
 
     signals: Signals
@@ -100,7 +101,9 @@ def gather_signals(
         for (series, aligned), (_, done) in zip(fetched, carried, strict=True)
         if done is not None
     ]
-    return replace(_gathered(site, grid, fetched, now), bands=tuple(band for band in bands if band is not None))
+    gathered = _gathered(site, grid, fetched, now)
+    known = physical([band for band in bands if band is not None], gathered.signals)
+    return replace(gathered, bands=(*known, *yield_bands(site, grid, gathered.signals, known)))
 
 
 def actual_signals(
@@ -179,7 +182,7 @@ def _fetch(
             )
             for one in provider.chain
         )
-        chain = Chain(links, lambda: now, None if cache is None else IssuedForecasts(cache.folder))
+        chain = Chain(links, lambda: now)
         for signal in provider.signals:
             series = chain.fetch(signal, grid.start - HISTORY, grid.end)
             _check_meaning(site, series)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 SUN_STEP_MIN = 5
 """The sun's place is taken in the middle of every five minutes of a slot: hours around sunrise are no points."""
+HORIZON_DEG = 90.0
+"""Zenith angle, seen through the air, beyond which the sun is down."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,18 @@ def plane_irradiance_w_per_m2(
         model="haydavies",
     )
     return np.asarray(np.maximum(on_plane["poa_global"], 0.0).mean(axis=1), dtype=np.float64)
+
+
+def lit(plane: Plane, start: datetime, slot_minutes: int, n_slots: int) -> npt.NDArray[np.bool_]:
+    """Return in which slots the sun stands above the horizon at one of its places, shape (T,).
+
+    Args:
+        plane: Where; how it stands does not matter.
+        start: Start of the first slot, UTC.
+        slot_minutes: Length of a slot, min.
+        n_slots: Count of slots.
+    """
+    return np.asarray((_sun(plane, start, slot_minutes, n_slots).zenith < HORIZON_DEG).any(axis=1))
 
 
 @dataclass(frozen=True)

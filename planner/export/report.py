@@ -11,6 +11,7 @@ from planner.export.charts.power import limit_told, power_figure
 from planner.export.charts.runs import runs_figure, shade_scale
 from planner.export.page import embedded, page
 from planner.plan_limits import cooling_limit
+from planner.yield_bands import offered_kw
 
 if TYPE_CHECKING:
     from planner.outcome import Outcome
@@ -46,7 +47,15 @@ def report_html(outcome: Outcome) -> bytes:
                 limit_told(block, plans[block.name]),
                 view.cooling_limit_told(block, allowed[block.name]),
                 embedded(
-                    power_figure(block, plans[block.name], time, limits_kw[block.name], allowed[block.name], scale)
+                    power_figure(
+                        block,
+                        plans[block.name],
+                        time,
+                        limits_kw[block.name],
+                        allowed[block.name],
+                        scale,
+                        offered_kw(block, week.bands),
+                    )
                 ),
             )
             for block in planned

@@ -20,6 +20,8 @@ PROFILE_DAYS = 28
 PROFILE_H = PROFILE_DAYS * DAY_H
 WEATHER = ("dry_bulb", "wind_speed_100m", "wind_speed_10m", "cloud_cover", "ghi")
 """Signals that help to forecast carbon intensity and price; a provider knows them ahead."""
+MARGINAL = "carbon_marginal"
+"""Marginal carbon intensity, a signal of its own: it is never averaged into, or mixed with, `carbon`."""
 _Value = TypeVar("_Value", np.float64, np.bool_)
 _EPOCH_WEEKDAY = 3  # 1970-01-01 was a Thursday
 

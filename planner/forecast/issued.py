@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.forecast import blend, boosted
-from planner.forecast.history import PROFILE_H, History, filled
+from planner.forecast.history import MARGINAL, PROFILE_H, History, filled
 from planner.forecast.naive import naive_paths
 from planner.forecast.scale import Scale, scale_of
 
@@ -17,7 +17,7 @@ BLEND = "robust-blend"
 BOOSTED = "lightgbm"
 MODELS = (NAIVE, BLEND, BOOSTED)
 """Models by rising need of data."""
-WITH_TREES = ("carbon", "price")
+WITH_TREES = ("carbon", MARGINAL, "price")
 """Signals that trees forecast; weather is forecast by its providers, and by the blend after their end."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -114,13 +114,19 @@ def forecast_zone(
         known[:at] = history.signals[signal][:at]
         errors[signal] = scale.there(known)[origins[:, None] + np.arange(horizon_h)] - points[:-1]
     shares = draw_shares(errors, origins, at, n_paths, seed)
-    return Forecast(
-        origin=history.at(at),
-        signals={
-            signal: _signal(made[signal], errors[signal], origins, at, shares.get(signal), provided.get(signal))
-            for signal in signals
-        },
-    )
+    found = {
+        signal: _signal(made[signal], errors[signal], origins, at, shares.get(signal), provided.get(signal))
+        for signal in signals
+    }
+    if "wet_bulb" in found and "dry_bulb" in found:
+        found["wet_bulb"] = _no_warmer(found["wet_bulb"], found["dry_bulb"])
+    return Forecast(history.at(at), found)
+
+
+def _no_warmer(wet: SignalForecast, dry: SignalForecast) -> SignalForecast:
+    """Return the wet bulb, nowhere above the dry bulb: in each hour, at each level and in each path."""
+    pairs = {name: (getattr(wet, name), getattr(dry, name)) for name in ("point", "quantiles", "paths")}
+    return replace(wet, **{name: np.minimum(*pair) for name, pair in pairs.items() if pair[0] is not None})
 
 
 def _signal(

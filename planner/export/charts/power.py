@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 LIMIT = "Limit (IT with cooling; grid import)"
 """Name of the block's limit; see `limit_told`."""
 
+OFFER = "Own sun and wind on offer, 10 to 90 %"
+"""Name of what own sources may offer, where their weather was forecast here."""
+ORANGE_HAZE = "rgba(230,159,0,0.30)"
+
 COOLING_LIMIT = "Cooling allows (IT)"
 """Name of what the cooling lets the plan take, the site's reserve in hand: the number that the plan obeys."""
 
@@ -50,6 +54,7 @@ def power_figure(
     limits_kw: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
     allowed: PlanLimit,
     scale: tuple[float, str],
+    offered_kw: tuple[npt.NDArray[np.float64], ...] = (),
 ) -> Figure:
     """Return the figure of one block.
 
@@ -60,6 +65,7 @@ def power_figure(
         limits_kw: Facility power and grid import allowed per slot, kW, shape (T,) each.
         allowed: IT power that its cooling lets the plan take per slot, and what keeps it from more.
         scale: kW per shown unit of power and the unit's name.
+        offered_kw: Least and most that its own sun and wind may offer, shape (T,) each; () where that is known.
     """
     factor, unit = scale
     capacity_kw, import_kw = limits_kw
@@ -77,6 +83,7 @@ def power_figure(
     data = [told_time(time, "y")]
     data += [area(kw, name, color, "goes", "y") for kw, name, color in _uses(block, plan) if kw]
     data += [area(kw, name, color, "comes", "y2") for kw, name, color in _supplies(block, plan) if kw]
+    data += _offer(time, [kw / factor for kw in offered_kw])
     data += [
         _limit(time, capacity_kw / factor, LIMIT, BLACK, "y", template, "dash"),
         _limit(
@@ -185,6 +192,13 @@ def _domains(has_battery: bool) -> tuple[tuple[float, float], tuple[float, float
     if has_battery:
         return (0.60, 1.0), (0.24, 0.54), (0.0, 0.17)
     return (0.50, 1.0), (0.0, 0.43), (0.0, 0.0)
+
+
+def _offer(time: TimeAxis, offered: list[npt.NDArray[np.float64]]) -> list[Trace]:
+    """Return the span of what own sun and wind may offer as a haze; nothing where it is known."""
+    shared = {"yaxis": "y2", "line": {"width": 0}, "hoverinfo": "skip", "hovertemplate": None, "legendgroup": OFFER}
+    hazes = ({"showlegend": False}, {"fill": "tonexty", "fillcolor": ORANGE_HAZE})
+    return [step_line(time, kw, OFFER, ORANGE_HAZE, **shared, **haze) for kw, haze in zip(offered, hazes, strict=False)]
 
 
 def _limit(
