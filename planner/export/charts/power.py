@@ -196,9 +196,17 @@ def _domains(has_battery: bool) -> tuple[tuple[float, float], tuple[float, float
 
 def _offer(time: TimeAxis, offered: list[npt.NDArray[np.float64]]) -> list[Trace]:
     """Return the span of what own sun and wind may offer as a haze; nothing where it is known."""
-    shared = {"yaxis": "y2", "line": {"width": 0}, "hoverinfo": "skip", "hovertemplate": None, "legendgroup": OFFER}
-    hazes = ({"showlegend": False}, {"fill": "tonexty", "fillcolor": ORANGE_HAZE})
-    return [step_line(time, kw, OFFER, ORANGE_HAZE, **shared, **haze) for kw, haze in zip(offered, hazes, strict=False)]
+    if not offered:
+        return []
+    shared: Trace = {
+        "yaxis": "y2",
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+        "hovertemplate": None,
+        "legendgroup": OFFER,
+    }
+    low, high = (step_line(time, kw, OFFER, ORANGE_HAZE, **shared) for kw in offered)
+    return [low | {"showlegend": False}, high | {"fill": "tonexty", "fillcolor": ORANGE_HAZE}]
 
 
 def _limit(
