@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -19,7 +18,6 @@ from planner.forecast.spread import LEVELS
 from planner.forecast.zone import LEAST_DAYS, Provided, SignalForecast, forecast_zone
 from planner.forecast_history import HOUR, hour_means
 from planner.issued_errors import issued_errors
-from planner.sources.csv_file import CsvFile
 from planner.sources.rows import add_flag
 from planner.sources.series import EXTRAPOLATED, FALLBACK, STALE, SYNTHETIC
 from planner.timegrid import iso
@@ -31,12 +29,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.sources.issued import IssuedForecasts
-    from planner.sources.series import Series, Source
+    from planner.sources.series import Series
     from planner.timegrid import TimeGrid
 
 LONGEST = timedelta(days=16)
 """Furthest that a forecast goes, as far as weather forecasts do; beyond, a series is left to its profile."""
-_LONG = timedelta(days=730)
 _DIGITS = 9  # the scale of a forecast and back costs the last bits of a value
 _INHERITED = (FALLBACK, STALE, SYNTHETIC)  # what is made from such rows is so itself
 
@@ -88,7 +85,7 @@ def extended(
     """
     rows = series.rows
     seam = rows.t_end.iloc[-1].to_pydatetime()
-    if seam >= grid.end or grid.end - seam > LONGEST:
+    if not ends_early(series, grid):
         return None
     origin = _origin(rows, seam)
     past = (series if longer is None else longer).rows
@@ -119,6 +116,12 @@ def extended(
     return Extended(
         replace(series, rows=joined), seam, cut, origin, n_past // DAY_H, found, shift, int(corrected.sum())
     )
+
+
+def ends_early(series: Series, grid: TimeGrid) -> bool:
+    """Return whether a series ends before a grid does, and not so long before that it is left to its profile."""
+    end: datetime = series.rows.t_end.iloc[-1].to_pydatetime()
+    return timedelta(0) < grid.end - end <= LONGEST
 
 
 def _origin(rows: pd.DataFrame, seam: datetime) -> datetime:
@@ -159,28 +162,6 @@ def _own_rows(rows: pd.DataFrame, point: npt.NDArray[np.float64], origin: dateti
     return own
 
 
-def long_past(sources: Sequence[Source], signals: Sequence[str], grid: TimeGrid) -> dict[str, Series]:
-    """Return what files know of signals from two years before a grid on, and of weather that helps to forecast.
-
-    Files alone are asked: they answer at once, and a provider on the network would be asked for years.
-
-    Args:
-        sources: A site's sources of the signals; the first must be a file.
-        signals: The signals.
-        grid: The slots.
-    """
-    file = sources[0]
-    if not isinstance(file, CsvFile):
-        return {}
-    helpful = [signal for signal in WEATHER if file.has(signal)] if "dry_bulb" in signals else []
-    found = {}
-    for signal in dict.fromkeys([*signals, *helpful]):
-        with suppress(DataUnavailable):  # what stands in for the file, if anything, is carried on without it
-            if file.has(signal):
-                found[signal] = file.fetch(signal, "", grid.start - _LONG, grid.end)
-    return found
-
-
 def carry_on(
     found: Sequence[Series],
     long: Mapping[str, Series],
@@ -192,7 +173,7 @@ def carry_on(
 
     Args:
         found: One per signal.
-        long: The same from further back, and weather that helps to forecast, where a file has it.
+        long: The same from further back, and weather that helps to forecast, where it is known.
         grid: The slots.
         spoken: Each signal in a sentence.
         issued: Forecasts as they were issued, where they are kept.

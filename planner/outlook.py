@@ -13,7 +13,8 @@ import numpy as np
 from planner.band import Band
 from planner.config.providers import providers
 from planner.errors import ConfigError, DataUnavailable
-from planner.extension import band_of, carry_on, long_past
+from planner.extension import band_of, carry_on
+from planner.far_past import far_past
 from planner.sources.align import HISTORY, Aligned, align
 from planner.sources.chain import Chain, Link
 from planner.sources.issued import IssuedForecasts
@@ -93,8 +94,14 @@ def gather_signals(
         ConfigError: A source gives another basis or currency than the site asks for.
         DataUnavailable: A series cannot be had.
     """
-    found, long = _fetch(site, grid, now, offline=offline, cache=cache)
-    carried = carry_on(found, long, grid, SPOKEN, None if cache is None else IssuedForecasts(cache.folder))
+    groups = _fetch(site, grid, now, offline=offline, cache=cache)
+    far = far_past(groups, grid, site.history_days, SPOKEN)
+    found = [
+        replace(series, told=(*series.told, far.told[series.signal])) if series.signal in far.told else series
+        for _, delivered in groups
+        for series in delivered
+    ]
+    carried = carry_on(found, far.series, grid, SPOKEN, None if cache is None else IssuedForecasts(cache.folder))
     fetched = _aligned(site, grid, [series for series, _ in carried])
     bands = [
         band_of(FIELDS[series.signal], done, aligned.values, grid)
@@ -135,8 +142,8 @@ def actual_signals(
             why=f"it is {iso(now.replace(microsecond=0))}",
             fix="ask again then, or leave out --actual",
         )
-    found, _ = _fetch(site, grid, now, offline=offline, cache=cache)
-    fetched = _aligned(site, grid, found)
+    groups = _fetch(site, grid, now, offline=offline, cache=cache)
+    fetched = _aligned(site, grid, [series for _, delivered in groups for series in delivered])
     for series, aligned in fetched:
         rows = series.rows[(series.rows.t_end > grid.start) & (series.rows.t_start < grid.end)]
         guessed = int((rows["kind"] == "forecast").sum())
@@ -158,10 +165,9 @@ def _fetch(
     *,
     offline: bool,
     cache: ResponseCache | None,
-) -> tuple[list[Series], dict[str, Series]]:
-    """Return each signal's series, and what files know from further back where a series ends before the grid."""
-    found: list[Series] = []
-    long: dict[str, Series] = {}
+) -> list[tuple[Link, list[Series]]]:
+    """Return the first source of each group of signals with each signal's series."""
+    found: list[tuple[Link, list[Series]]] = []
     flat = site.flat_price_per_kwh is not None
     folder = Path(site.file).parent
     groups = providers(
@@ -182,16 +188,16 @@ def _fetch(
             )
             for one in provider.chain
         )
+        delivered: list[Series] = []
         chain = Chain(links, lambda: now)
         for signal in provider.signals:
             series = chain.fetch(signal, grid.start - HISTORY, grid.end)
             _check_meaning(site, series)
             if signal == "ghi" and not series.rows["flags"].str.contains(SYNTHETIC).any():
                 check_noon(series, site.place.longitude)
-            found.append(series)
-        if any(series.rows.t_end.iloc[-1] < grid.end for series in found):
-            long |= long_past([link.source for link in links], provider.signals, grid)
-    return found, long
+            delivered.append(series)
+        found.append((links[0], delivered))
+    return found
 
 
 def _aligned(site: Site, grid: TimeGrid, found: list[Series]) -> list[tuple[Series, Aligned]]:

@@ -125,6 +125,7 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...], known: dict[str, G
         place=place,
         horizon=horizon,
         plan=draft.single["plan"].table,
+        history_days=draft.single["forecast"].table.history_days,
         carbon=draft.single["carbon"].table,
         sources=draft.single["sources"].table,
         flat_price_per_kwh=tariff.energy_per_kwh,

@@ -88,6 +88,18 @@ class PlanTable(Table):
     time_limit_s: float = Field(default=45.0, ge=1, le=86_400, description="longest planning time, s")
 
 
+class ForecastTable(Table):
+    """What forecasts are made from."""
+
+    history_days: int = Field(
+        default=730,
+        ge=28,
+        le=1461,
+        description="how far before the week forecasts look, days; 28 asks providers on the network for no more than "
+        "a plan needs",
+    )
+
+
 class CarbonTable(Table):
     """Which carbon is counted."""
 
@@ -381,6 +393,7 @@ class SiteFile(Table):
     site: SiteTable = Field(description="where the site is")
     horizon: HorizonTable = Field(default=HorizonTable(), description="which week, how finely")
     plan: PlanTable = Field(default=PlanTable(), description="how hard the planner tries")
+    forecast: ForecastTable = Field(default=ForecastTable(), description="what forecasts are made from")
     carbon: CarbonTable = Field(default=CarbonTable(), description="which carbon is counted")
     accounts: AccountsTable = Field(default=AccountsTable(), description="what the carbon accounts are kept by")
     prices: PricesTable = Field(description="prices of carbon, lateness and water")

@@ -77,6 +77,7 @@ class Site:
         flexibility: Run -> how far it gives way while the grid asks for less.
         contracts: Energy contracts in force and on offer.
         ppas: Power purchase agreements.
+        history_days: How far before a week forecasts look, days.
     """
 
     file: str
@@ -97,6 +98,7 @@ class Site:
     flexibility: Mapping[str, Flexibility] = field(default_factory=dict)
     contracts: tuple[EnergyContract, ...] = ()
     ppas: tuple[Ppa, ...] = ()
+    history_days: int = 730
 
     @property
     def name(self) -> str:

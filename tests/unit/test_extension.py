@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from planner.extension import band_of, carry_on, extended, long_past
+from planner.extension import band_of, carry_on, extended
 from planner.forecast import boosted
-from planner.sources import SourceSpec, open_source
 from planner.sources.series import Series
 from planner.timegrid import TimeGrid
 from tests.forecasts import START, made_up
@@ -112,20 +111,6 @@ def test_signals_that_end_alike_are_told_in_one_sentence():
     assert out[0][0].told == out[1][0].told
     assert out[0][0].told[0].startswith("Forecast by gridpace: carbon, price of made up known until")
     assert out[2] == (found[2], None)
-
-
-def test_files_alone_are_asked_for_a_long_past(tmp_path):
-    rows = [f"{(START + h * HOUR).isoformat()},5,7" for h in range(1000)]
-    (tmp_path / "w.csv").write_text("\n".join(["t,temp,cloud", *rows]), encoding="utf-8")
-    options = {
-        "path": str(tmp_path / "w.csv"), "time_column": "t", "stamp": "start", "time_zone": "UTC",
-        "step_minutes": 60, "kind": "actual",
-        "columns": {"dry_bulb": {"column": "temp", "unit": "degC"}, "cloud_cover": {"column": "cloud", "unit": "%"}},
-    }  # fmt: skip
-    grid = TimeGrid(datetime(2023, 2, 6, tzinfo=UTC), 60, 168)
-    found = long_past([open_source(SourceSpec("csv", options))], ("dry_bulb", "wet_bulb"), grid)
-    assert {signal: len(series.rows) for signal, series in found.items()} == {"dry_bulb": 1000, "cloud_cover": 1000}
-    assert long_past([open_source(SourceSpec("demo"))], ("dry_bulb",), grid) == {}
 
 
 def test_the_band_of_a_week_is_the_value_before_the_origin_and_the_forecast_after_it():

@@ -27,6 +27,7 @@ HEADERS = {
     model.SiteTable: "[site]",
     model.HorizonTable: "[horizon]",
     model.PlanTable: "[plan]",
+    model.ForecastTable: "[forecast]",
     model.CarbonTable: "[carbon]",
     model.AccountsTable: "[accounts]",
     model.ServerTable: "[accounts.server]",
