@@ -28,7 +28,7 @@ _SIGNALS = {
     "energy-charts": ("carbon", "price"),
     "entsoe": ("carbon", "price", "wind_generation", "solar_generation", "generation"),
     "eia": ("carbon",),
-    "electricity-maps": ("carbon",),
+    "electricity-maps": ("carbon", "price"),
     "watttime": ("carbon",),
     "open-meteo": ("dry_bulb", "wet_bulb", "ghi", "wind_speed_100m"),
 }

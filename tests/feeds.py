@@ -12,6 +12,8 @@ NOW = datetime(2026, 3, 4, 12, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 HALF = timedelta(minutes=30)
 QUARTER = timedelta(minutes=15)
+FIVE = timedelta(minutes=5)
+EM_STEPS = {HOUR: "hourly", QUARTER: "15_minutes", FIVE: "5_minutes"}
 KEYS = {
     "GRIDPACE_EIA_KEY": "eia-tops3cret",
     "GRIDPACE_ELECTRICITY_MAPS_KEY": "em-tops3cret",
@@ -104,7 +106,7 @@ def eia_answer(first, last, zone="CISO", fuels=None, **changes):
 # --- Electricity Maps -------------------------------------------------------------------------------------------------
 
 
-def em_past(first, last, zone="DE", basis="direct", value=lambda t: 200 + t.hour, **entry):
+def em_past(first, last, zone="DE", basis="direct", value=lambda t: 200 + t.hour, step=HOUR, **entry):
     rows = [
         {
             "zone": zone,
@@ -116,18 +118,36 @@ def em_past(first, last, zone="DE", basis="direct", value=lambda t: 200 + t.hour
             "estimationMethod": "TIME_SLICER_AVERAGE" if t.hour == 3 else None,
             **entry,
         }
-        for t in times(first, last, HOUR)
+        for t in times(first, last, step)
     ]
     return {"zone": zone, "data": rows}
 
 
-def em_ahead(first, hours=72, zone="DE", value=lambda t: 300 + t.hour, **changes):
-    """The provider gives one point more than hours were asked for."""
+def em_ahead(first, hours=72, zone="DE", value=lambda t: 300 + t.hour, step=HOUR, **changes):
+    """The provider gives one point more than were asked for."""
     rows = [
         {"carbonIntensity": value(t), "datetime": t.strftime("%Y-%m-%dT%H:%M:%S.000Z")}
-        for t in times(first, first + (hours + 1) * HOUR, HOUR)
+        for t in times(first, first + hours * HOUR + step, step)
     ]
     return {"zone": zone, "forecast": rows, "updatedAt": "2026-03-04T12:05:00.000Z", **changes}
+
+
+def em_prices(first, last, step=HOUR, zone="DE", value=lambda t: 40.0 + t.hour, unit="EUR/MWh", **entry):
+    form = "%Y-%m-%dT%H:%M:%S.000Z"
+    rows = [
+        {
+            "zone": zone,
+            "datetime": t.strftime(form),
+            "createdAt": first.strftime(form),
+            "updatedAt": first.strftime(form),
+            "value": value(t),
+            "unit": unit(t) if callable(unit) else unit,
+            "source": "exchange.example",
+            **{key: one(t) if callable(one) else one for key, one in entry.items()},
+        }
+        for t in times(first, last, step)
+    ]
+    return {"zone": zone, "temporalGranularity": EM_STEPS[step], "data": rows}
 
 
 # --- WattTime ---------------------------------------------------------------------------------------------------------
@@ -145,7 +165,7 @@ def moer_answer(first, last, region="CAISO_NORTH", value=lambda t: 800 + t.hour,
         "warnings": [],
         **meta,
     }
-    rows = [{"point_time": t.isoformat(), "value": value(t)} for t in times(first, last, timedelta(minutes=5))]
+    rows = [{"point_time": t.isoformat(), "value": value(t)} for t in times(first, last, FIVE)]
     return {"data": rows, "meta": told}
 
 

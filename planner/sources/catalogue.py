@@ -55,10 +55,10 @@ FACTS = {
         ),
         Facts(
             "electricity-maps",
-            ("carbon",),
+            ("carbon", "price"),
             "",
-            "worldwide, zones as DE, US-CAL-CISO",
-            "72 h",
+            "carbon worldwide, prices where there is an exchange, zones as DE, US-CAL-CISO",
+            "72 h, published prices to the end of the next day",
             "by contract",
             "Electricity Maps",
             keyed=True,

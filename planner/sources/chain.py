@@ -15,7 +15,6 @@ from planner.sources.series import FALLBACK, STALE
 from planner.timegrid import iso
 
 if TYPE_CHECKING:
-    from planner.sources.issued import IssuedForecasts
     from planner.sources.series import Series, Source
 
 _LOG = logging.getLogger(__name__)
@@ -43,12 +42,10 @@ class Chain:
     Args:
         links: At least one.
         clock: Gives the present time, UTC.
-        issued: Where forecasts are kept as issued, or None.
     """
 
     links: tuple[Link, ...]
     clock: Callable[[], datetime]
-    issued: IssuedForecasts | None = None
 
     def fetch(self, signal: str, start: datetime, end: datetime) -> Series:
         """Return the first fresh answer; where none is fresh, the one of the last good answers that came latest.
@@ -76,8 +73,6 @@ class Chain:
                 _LOG.warning("%s: %s", signal, exc.what)
                 failures.append((link, exc))
                 continue
-            if self.issued is not None:
-                self.issued.keep(series)
             if not _is_stale(series):
                 return self._told(link, series, failures, stale)
             stale.append((link, series))

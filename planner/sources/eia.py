@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from planner.errors import ConfigError
 from planner.sources.fuels import MIX_BASES, fuel_factors
 from planner.sources.keys import need_key
 from planner.sources.mix import mix_intensity
+from planner.sources.pages import Page, Paging
 from planner.sources.request import Request
 from planner.sources.rows import NoValues, make_series, to_number, to_numbers
 from planner.sources.shape import agreed, cell, changed, entries
@@ -29,7 +31,7 @@ LICENCE = "public domain, U.S. Energy Information Administration"
 _NAME = "EIA"
 _HOUR = timedelta(hours=1)
 _PAGE = 5000
-_WINDOW = timedelta(days=7)  # 168 hours of some 16 types fit one page
+_WINDOW = timedelta(days=7)  # 168 hours of some 16 types fit one page, of 30 they do not
 _SETTLED = timedelta(days=5)
 _TTL = timedelta(hours=1)
 _STAMP = "%Y-%m-%dT%H"
@@ -91,8 +93,8 @@ class Eia:
             raise ConfigError(f"{_NAME} has no {signal}", fix="ask for carbon")
         subject = f"{_NAME}: carbon of {zone}"
 
-        def read(answer: Any) -> pd.DataFrame:
-            return self._series(zone, self._rows(answer, zone, subject)).rows
+        def read(pages: list[Page]) -> Series:
+            return self._series(zone, self._rows(pages, subject))
 
         windows = [
             Window(first, last, self._request(zone, first, last))
@@ -103,8 +105,9 @@ class Eia:
             why="it tells what was, some hours later",
             fix="check the zone and the span, or use another source",
         )
-        rows, fetched_at = fetch_windows(self.http, windows, read, start, end, nothing=nothing)
-        return replace(self._series(zone, rows), fetched_at=fetched_at)
+        paging = Paging(lambda answer: _page(answer, zone, subject), _PAGE)
+        found = fetch_windows(self.http, windows, read, start, end, nothing=nothing, paging=paging)
+        return replace(self._series(zone, found.rows), fetched_at=found.fetched_at)
 
     def _request(self, zone: str, first: datetime, last: datetime) -> Request:
         params = (
@@ -115,6 +118,9 @@ class Eia:
             ("end", last.strftime(_STAMP)),
             ("sort[0][column]", "period"),
             ("sort[0][direction]", "asc"),
+            # Without a whole order, rows of one hour may stand on two pages or on none.
+            ("sort[1][column]", "fueltype"),
+            ("sort[1][direction]", "asc"),
             ("offset", "0"),
             ("length", str(_PAGE)),
         )
@@ -122,25 +128,20 @@ class Eia:
         secret = (("api_key", need_key("eia", _NAME)),) if not self.http.offline else ()
         return Request(_NAME, f"carbon of {zone}", url, params, _TTL, last + _SETTLED, secret_params=secret)
 
-    def _rows(self, payload: Any, zone: str, subject: str) -> pd.DataFrame:
-        response = payload.get("response") if isinstance(payload, dict) else None
-        data = entries(response, "data", subject)
+    def _rows(self, pages: list[Page], subject: str) -> pd.DataFrame:
+        data = [entry for page in pages for entry in page.items]
         if not data:
             raise NoValues(f"{subject}: the answer has no rows", fix="check the zone and the span")
-        total = to_number(response.get("total") if isinstance(response, dict) else None)
-        if total > len(data):
-            raise changed(subject, f"it holds {len(data)} of {total:.0f} rows")
-        periods = [_stamp(cell(entry, "period", subject), subject) for entry in data]
-        for entry in data:
-            agreed(cell(entry, "respondent", subject), zone, "respondent", subject)
-            agreed(entry.get("value-units"), "megawatthours", "unit", subject)
+        ends = pd.DatetimeIndex([_stamp(cell(entry, "period", subject), subject) for entry in data])
+        fuels = [str(cell(entry, "fueltype", subject)) for entry in data]
+        total, different = pages[-1].total, len(set(zip(ends, fuels, strict=True)))
+        if total is not None and different < total:
+            raise changed(subject, f"it holds {different} of {total} rows")
         values = to_numbers(
             [cell(entry, "value", subject) for entry in data],
             "generation",
-            lambda i: f"{subject}, {data[i].get('fueltype')} of the hour until {data[i]['period']}",
+            lambda i: f"{subject}, {fuels[i]} of the hour until {data[i]['period']}",
         )
-        ends = pd.DatetimeIndex(periods)
-        fuels = [str(cell(entry, "fueltype", subject)) for entry in data]
         parts = pd.DataFrame({"t_start": ends - _HOUR, "t_end": ends, "part": fuels, "value": values, "kind": "actual"})
         parts = parts[~parts.part.isin(_STORAGE)]
         return mix_intensity(parts, _FUELS, fuel_factors(self.basis), subject)
@@ -148,6 +149,20 @@ class Eia:
     def _series(self, zone: str, rows: pd.DataFrame) -> Series:
         source = f"{_NAME} {zone}, mix x {fuel_factors(self.basis).id}"
         return make_series(signal="carbon", zone=zone, rows=rows, source=source, licence=LICENCE, basis=self.basis)
+
+
+def _page(payload: Any, zone: str, subject: str) -> Page:
+    response = payload.get("response") if isinstance(payload, dict) else None
+    data = entries(response, "data", subject)
+    for entry in data:
+        agreed(cell(entry, "respondent", subject), zone, "respondent", subject)
+        agreed(entry.get("value-units"), "megawatthours", "unit", subject)
+    told = response.get("total") if isinstance(response, dict) else None
+    try:
+        total = to_number(told)
+    except ValueError:
+        raise changed(subject, f"its total is {told!r}") from None
+    return Page(data, len(data), None if math.isnan(total) else int(total))
 
 
 def _stamp(text: Any, subject: str) -> datetime:

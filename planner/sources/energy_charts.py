@@ -108,11 +108,11 @@ class EnergyCharts:
         subject = f"{_NAME}: {signal} of {zone}"
         licences: list[str] = []
 
-        def read(answer: Any) -> pd.DataFrame:
+        def read(answer: Any) -> Series:
             if isinstance(answer, dict) and isinstance(answer.get("license_info"), str):
                 licences.append(answer["license_info"])
             rows = self._prices(answer, subject) if signal == "price" else self._mix(answer, subject)
-            return self._series(signal, zone, rows).rows
+            return replace(self._series(signal, zone, rows), licence=licences[-1] if licences else LICENCE)
 
         until = min(end, self.http.clock() + _AHEAD)
         windows = [
@@ -124,9 +124,9 @@ class EnergyCharts:
             why="it answers so too while ENTSO-E, on which it stands, is out of order",
             fix="check the zone and the span, or use another source that does not stand on ENTSO-E",
         )
-        rows, fetched_at = fetch_windows(self.http, windows, read, start, end, nothing=nothing)
-        series = self._series(signal, zone, rows)
-        return replace(series, fetched_at=fetched_at, licence=licences[-1] if licences else LICENCE)
+        found = fetch_windows(self.http, windows, read, start, end, nothing=nothing)
+        series = self._series(signal, zone, found.rows)
+        return replace(series, fetched_at=found.fetched_at, licence=licences[-1] if licences else LICENCE)
 
     def _request(self, signal: str, zone: str, first: datetime, last: datetime) -> Request:
         path, place = ("price", ("bzn", zone)) if signal == "price" else ("public_power", ("country", _country(zone)))

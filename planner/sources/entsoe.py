@@ -17,11 +17,12 @@ import numpy as np
 import pandas as pd
 
 from planner.errors import ConfigError
-from planner.sources.entsoe_xml import Curve, curves
+from planner.sources.entsoe_xml import Curve, count_series, curves
 from planner.sources.fuels import MIX_BASES, fuel_factors
 from planner.sources.keys import need_key
 from planner.sources.mix import mix_intensity
 from planner.sources.options import did_you_mean
+from planner.sources.pages import Page, Paging
 from planner.sources.request import Request
 from planner.sources.resample import expand, finest
 from planner.sources.rows import NoValues, make_series
@@ -41,6 +42,7 @@ LICENCE = "CC BY 4.0, ENTSO-E Transparency Platform and its data owners"
 
 _NAME = "ENTSO-E"
 _WINDOW = timedelta(days=7)  # the provider allows a year
+_FULL_PAGE = 100  # series of a document
 _SETTLED = timedelta(days=5)
 _TTL = timedelta(minutes=30)
 _AHEAD = timedelta(days=2)
@@ -122,8 +124,12 @@ class Entsoe:
             raise ConfigError(f"{_NAME} has no {signal}", fix=f"ask for one of {', '.join(_DOCUMENTS)}")
         area, subject = area_code(zone), f"{_NAME}: {signal} of {zone}"
 
-        def read(root: Any) -> pd.DataFrame:
-            return self._series(signal, zone, self._rows(signal, curves(root, subject), subject)).rows
+        def read(pages: list[Page]) -> Series:
+            found = [curve for page in pages for curve in page.items]
+            return self._series(signal, zone, self._rows(signal, found, subject))
+
+        def page(root: Any) -> Page:
+            return Page(curves(root, subject), count_series(root))
 
         until = min(end, self.http.clock() + _AHEAD)
         windows = [
@@ -135,8 +141,8 @@ class Entsoe:
             why="prices and forecasts reach to the end of the next day, the mix to an hour or two ago",
             fix="check the zone and the span, or use another source",
         )
-        rows, fetched_at = fetch_windows(self.http, windows, read, start, end, nothing=nothing)
-        return replace(self._series(signal, zone, rows), fetched_at=fetched_at)
+        found = fetch_windows(self.http, windows, read, start, end, nothing=nothing, paging=Paging(page, _FULL_PAGE))
+        return replace(self._series(signal, zone, found.rows), fetched_at=found.fetched_at)
 
     def _request(self, signal: str, zone: str, area: str, first: datetime, last: datetime) -> Request:
         domains = ("in_Domain", "out_Domain") if signal == "price" else ("in_Domain",)

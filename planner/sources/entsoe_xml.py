@@ -72,6 +72,11 @@ def curves(root: Element, subject: str) -> list[Curve]:
     return found
 
 
+def count_series(root: Element) -> int:
+    """Return how many series a document holds, by which its provider counts pages."""
+    return len(_all(root, "TimeSeries"))
+
+
 def _curves(series: Element, subject: str) -> list[Curve]:
     curve_type = _text(series, "curveType") or _FIXED
     if curve_type not in {_FIXED, _VARIABLE}:

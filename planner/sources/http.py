@@ -14,6 +14,7 @@ from planner.errors import AuthError, DataUnavailable, RateLimited, StaleData
 from planner.sources.answers import check_status, decode
 from planner.sources.breaker import Breakers
 from planner.sources.flight import single_flight
+from planner.sources.issued import IssuedForecasts
 from planner.sources.request import Reply, Request
 from planner.sources.retry import wait_s
 from planner.sources.transport import Patience, download
@@ -57,7 +58,18 @@ class Http:
         """Return when a fetch that starts now must be done, on the monotonic clock, s."""
         return time.monotonic() + self.budget_s
 
-    def get(self, request: Request, read: Callable[[Any], _T], deadline: float) -> Reply[_T]:
+    @property
+    def issued(self) -> IssuedForecasts | None:
+        """Where forecasts are kept as issued, or None where nothing is kept."""
+        return None if self.cache is None else IssuedForecasts(self.cache.folder)
+
+    def get(
+        self,
+        request: Request,
+        read: Callable[[Any], _T],
+        deadline: float,
+        note: Callable[[_T, datetime], None] | None = None,
+    ) -> Reply[_T]:
         """Return a fresh kept answer, else a new one, else the last good one marked stale.
 
         Args:
@@ -65,6 +77,7 @@ class Http:
             read: Checks the decoded body (JSON, or the root of an XML document) and returns what it says. An answer
                 that it refuses is not kept.
             deadline: When the fetch must be done, from `deadline()`.
+            note: Told what a new answer says and when it came, before the answer takes the place of the one kept.
 
         Raises:
             AuthError: The provider refused the key.
@@ -93,9 +106,11 @@ class Http:
                 raise
             except DataUnavailable as exc:
                 return self._last_good(request, read, kept, now, exc)
+            if note is not None:
+                note(value, now)
             if self.cache and request.keep:
                 self.cache.put(request.key, answer)
-            return Reply(value, now, stale=False)
+            return Reply(value, now, stale=False, settled=request.settled(now))
 
     def _kept(self, request: Request) -> Answer | None:
         return self.cache.get(request.key) if self.cache and request.keep else None
@@ -113,7 +128,8 @@ class Http:
         if kept is not None and request.fresh(kept.fetched_at, now):
             # One that an older gridpace kept may be unreadable to this one: then it is asked for anew.
             with suppress(DataUnavailable):
-                return Reply(read(decode(kept, request)), kept.fetched_at, stale=False)
+                value = read(decode(kept, request))
+                return Reply(value, kept.fetched_at, stale=False, settled=request.settled(kept.fetched_at))
         return None
 
     def _last_good(
@@ -134,6 +150,10 @@ class Http:
                 why=failure.what,
                 fix=failure.fix or "try again later, or use another source",
             ) from failure
+        try:
+            value = read(decode(kept, request))
+        except DataUnavailable:
+            raise failure from None  # an older gridpace kept it, and this one cannot read it
         _LOG.warning(
             "%s: %s; the answer of %s (%.0f h old) is used and marked stale",
             request.subject,
@@ -141,7 +161,7 @@ class Http:
             iso(kept.fetched_at),
             age_h,
         )
-        return Reply(read(decode(kept, request)), kept.fetched_at, stale=True)
+        return Reply(value, kept.fetched_at, stale=True)
 
     def _ask(self, request: Request, now: datetime, deadline: float) -> Answer:
         if self.offline:

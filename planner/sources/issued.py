@@ -112,7 +112,9 @@ class IssuedForecasts:
 
         def select(db: sqlite3.Connection) -> Any:
             return db.execute(
-                "SELECT known_at, source FROM issue WHERE signal = ? AND zone = ? ORDER BY known_at, id", (signal, zone)
+                "SELECT known_at, source FROM issue WHERE signal = ? AND zone = ?"
+                " GROUP BY known_at, source ORDER BY known_at, MIN(id)",
+                (signal, zone),
             ).fetchall()
 
         return tuple((datetime.fromtimestamp(at, UTC), source) for at, source in self._store.act(select) or ())

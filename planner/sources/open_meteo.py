@@ -95,8 +95,8 @@ class OpenMeteo:
             raise ConfigError(f"{_NAME} has no {signal}", fix=f"ask for one of {', '.join(_VARIABLES)}")
         now = self.http.clock()
 
-        def read(answer: Any) -> pd.DataFrame:
-            return self._read(answer, signal, zone, now).rows
+        def read(answer: Any) -> Series:
+            return self._read(answer, signal, zone, now)
 
         windows = self._windows(f"{signal} of {zone}", start, end, now)
         nothing = NoValues(
@@ -104,8 +104,8 @@ class OpenMeteo:
             why=f"it forecasts {_FORECAST_DAYS} days ahead",
             fix="plan a nearer week, or use another source",
         )
-        rows, fetched_at = fetch_windows(self.http, windows, read, start, end, nothing=nothing)
-        return replace(self._series(signal, zone, rows), fetched_at=fetched_at)
+        found = fetch_windows(self.http, windows, read, start, end, nothing=nothing)
+        return replace(self._series(signal, zone, found.rows), fetched_at=found.fetched_at)
 
     def _windows(self, subject: str, start: datetime, end: datetime, now: datetime) -> list[Window]:
         place = (("latitude", f"{self.latitude:.4f}"), ("longitude", f"{self.longitude:.4f}"))

@@ -57,11 +57,13 @@ class Request:
         """All that must stay hidden."""
         return tuple(secret for _, secret in (*self.secret_params, *self.secret_headers))
 
+    def settled(self, fetched_at: datetime) -> bool:
+        """Return whether what came at `fetched_at` is what the provider will say for ever."""
+        return self.settled_at is not None and self.settled_at <= fetched_at
+
     def fresh(self, fetched_at: datetime, now: datetime) -> bool:
         """Return whether an answer that came at `fetched_at` need not be asked for again."""
-        if self.settled_at is not None and self.settled_at <= fetched_at <= now:
-            return True
-        return timedelta(0) <= now - fetched_at < self.ttl
+        return (self.settled(fetched_at) and fetched_at <= now) or timedelta(0) <= now - fetched_at < self.ttl
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,10 @@ class Reply(Generic[_T]):
         value: The answer as its reader returned it.
         fetched_at: When it came, UTC.
         stale: Whether it is the last good answer because no new one could be had.
+        settled: Whether it no longer changes, so that its age says nothing.
     """
 
     value: _T
     fetched_at: datetime
     stale: bool
+    settled: bool = False

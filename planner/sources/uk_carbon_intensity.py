@@ -94,10 +94,10 @@ class UkCarbonIntensity:
             why=f"it forecasts {HORIZON / timedelta(hours=1):.0f} h ahead" if end > now + HORIZON else "",
             fix="plan a week that has begun or begins soon, or use another source",
         )
-        rows, fetched_at = fetch_windows(
-            self.http, windows, lambda answer: self._read(answer, zone, now).rows, start, end, nothing=nothing
+        found = fetch_windows(
+            self.http, windows, lambda answer: self._read(answer, zone, now), start, end, nothing=nothing
         )
-        return replace(self._series(zone, rows), fetched_at=fetched_at)
+        return replace(self._series(zone, found.rows), fetched_at=found.fetched_at)
 
     def _request(self, zone: str, region: str | None, first: datetime, last: datetime) -> Request:
         span = f"{first.strftime(_TIME)}/{last.strftime(_TIME)}"

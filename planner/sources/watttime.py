@@ -78,12 +78,10 @@ class WattTime:
             raise ConfigError(f"{_NAME} has no {signal}", fix="ask for carbon")
         now = self.http.clock()
         this_hour = floor(now, _HOUR)
-        issued: list[datetime] = []
 
-        def read(answer: Any) -> pd.DataFrame:
+        def read(answer: Any) -> Series:
             rows, generated_at = self._rows(answer, zone, this_hour)
-            issued.append(generated_at)
-            return self._series(zone, rows).rows
+            return replace(self._series(zone, rows), issued_at=generated_at)
 
         def past(first: datetime, last: datetime) -> Request:
             return self._request(
@@ -99,8 +97,8 @@ class WattTime:
             why=f"it forecasts {HORIZON / _HOUR:.0f} h ahead",
             fix="plan a week that has begun or begins soon, or use another source",
         )
-        rows, fetched_at = fetch_windows(self.http, windows, read, start, end, nothing=nothing)
-        return replace(self._series(zone, rows), fetched_at=fetched_at, issued_at=max(issued))
+        found = fetch_windows(self.http, windows, read, start, end, nothing=nothing)
+        return replace(self._series(zone, found.rows), fetched_at=found.fetched_at, issued_at=found.issued_at)
 
     def _request(
         self, zone: str, path: str, params: tuple[tuple[str, str], ...], settled_at: datetime | None

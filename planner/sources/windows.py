@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from planner.errors import AuthError, DataUnavailable, SchemaChanged, StaleData
+from planner.sources.pages import Page, Paging, fetch_pages
+from planner.sources.request import Reply
 from planner.sources.rows import NoValues, add_flag
 from planner.sources.series import STALE
 
@@ -18,8 +21,10 @@ if TYPE_CHECKING:
 
     from planner.sources.http import Http
     from planner.sources.request import Request
+    from planner.sources.series import Series
 
 _LOG = logging.getLogger(__name__)
+_FORECAST = "forecast"
 _STRAYS = timedelta(days=60)  # some providers give whole months, or days before and after
 _HOUR = timedelta(hours=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -80,28 +85,48 @@ def past_and_ahead(
     return windows
 
 
+@dataclass(frozen=True)
+class Fetched:
+    """What all windows of a span hold.
+
+    Args:
+        rows: Rows of a series that start in the span.
+        fetched_at: When the oldest of the answers came that may still change, UTC; where none may, the newest.
+        issued_at: When the provider issued the newest of them, UTC, or None where it does not say.
+    """
+
+    rows: pd.DataFrame
+    fetched_at: datetime
+    issued_at: datetime | None
+
+
 def fetch_windows(
     http: Http,
     windows: Iterable[Window],
-    read: Callable[[Any], pd.DataFrame],
+    read: Callable[[Any], Series],
     start: datetime,
     end: datetime,
     *,
     nothing: NoValues,
-) -> tuple[pd.DataFrame, datetime]:
-    """Return the rows of all windows that start in [start, end), and when the oldest of the answers came, UTC.
+    paging: Paging | None = None,
+) -> Fetched:
+    """Return the rows of all windows that start in [start, end).
 
     A window for which the provider has nothing is a gap. So is one that cannot be had while an earlier one is served
     stale: the network is known to fail then, and what is kept is worth more than nothing.
 
+    Every forecast that comes is kept as issued, whole and before its answer takes the place of the last one: what stops
+    the process after that takes nothing away.
+
     Args:
         http: How the network is used; one budget holds for all windows.
         windows: Parts of the span, by time.
-        read: Rows of a decoded answer.
+        read: The series of a decoded answer; of the list of its pages where it comes in pages.
         start: Start of the span, UTC.
         end: End of the span, UTC.
         nothing: What to raise where no window has a row; the last window's own reason, where it gave one, is told with
             it.
+        paging: How the provider turns pages, or None where an answer is one.
 
     Raises:
         NoValues: No window has a row.
@@ -109,11 +134,11 @@ def fetch_windows(
     """
     deadline = http.deadline()
     parts: list[pd.DataFrame] = []
-    fetched: list[datetime] = []
+    replies: list[Reply[Series]] = []
     stale, reason = False, None
     for window in windows:
         try:
-            reply = http.get(window.request, read, deadline)
+            reply = _reply(http, window, read, deadline, paging)
         except NoValues as exc:
             reason = exc
             continue
@@ -125,17 +150,56 @@ def fetch_windows(
             _LOG.warning("%s from %s on is left out: %s", window.request.subject, window.first, exc.what)
             continue
         stale = stale or reply.stale
-        rows = reply.value
+        rows = reply.value.rows
         _check_years(rows, window)
         rows = rows[(rows.t_start >= max(window.first, start)) & (rows.t_start < min(window.last, end))]
         parts.append(add_flag(rows, STALE) if reply.stale else rows)
-        fetched.append(reply.fetched_at)
+        replies.append(reply)
     if not any(len(rows) for rows in parts):
         if reason is None:
             raise nothing
         why = "; ".join(said for said in (reason.what, nothing.why) if said)
         raise NoValues(nothing.what, why=why, fix=nothing.fix) from reason
-    return pd.concat(parts, ignore_index=True), min(fetched)
+    _keep_whole(http, replies)
+    changing = [reply.fetched_at for reply in replies if not reply.settled]
+    issued = [reply.value.issued_at for reply in replies if reply.value.issued_at is not None]
+    return Fetched(
+        pd.concat(parts, ignore_index=True),
+        min(changing) if changing else max(reply.fetched_at for reply in replies),
+        max(issued, default=None),
+    )
+
+
+def _reply(
+    http: Http, window: Window, read: Callable[[Any], Series], deadline: float, paging: Paging | None
+) -> Reply[Series]:
+    issued = http.issued
+
+    def note(series: Series, at: datetime) -> None:
+        if issued is not None:
+            issued.keep(replace(series, fetched_at=at))
+
+    if paging is None:
+        return http.get(window.request, read, deadline, note)
+
+    def note_pages(pages: list[Page], at: datetime) -> None:
+        if issued is not None:
+            with suppress(DataUnavailable):  # the pages so far may not make a series yet
+                note(read(pages), at)
+
+    pages = fetch_pages(http, window.request, paging, deadline, note_pages)
+    return Reply(read(pages.value), pages.fetched_at, pages.stale, pages.settled)
+
+
+def _keep_whole(http: Http, replies: list[Reply[Series]]) -> None:
+    """Keep a forecast that several answers make together as the one issue that it was."""
+    ahead = [reply for reply in replies if not reply.stale and (reply.value.rows.kind == _FORECAST).any()]
+    if http.issued is None or len(ahead) < 2:
+        return
+    rows = pd.concat([reply.value.rows for reply in ahead], ignore_index=True)
+    rows = rows.drop_duplicates("t_start", keep="last").sort_values("t_start", ignore_index=True)
+    last = max(ahead, key=lambda reply: reply.fetched_at)
+    http.issued.keep(replace(last.value, rows=rows, fetched_at=last.fetched_at))
 
 
 def _check_years(rows: pd.DataFrame, window: Window) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import re
 from datetime import UTC, datetime
 
+import pandas as pd
 import pytest
 import responses
 
@@ -64,6 +67,7 @@ def test_a_null_is_no_zero():
     ("build", "told"),
     [
         (lambda p: until_known(p, total="9999"), r"it holds \d+ of 9999 rows"),
+        (lambda p: until_known(p, total="many"), "its total is 'many'"),
         (lambda p: until_known(p, data="none"), "it has no list 'data'"),
         (lambda p: {"error": "no"}, "it has no list 'data'"),
         (lambda p: until_known(p, zone="ERCO"), "its respondent is 'ERCO', asked was 'CISO'"),
@@ -135,3 +139,114 @@ def test_no_rows_are_nothing_there():
         opened("eia").fetch("carbon", "CISO", START, END)
     with pytest.raises(ConfigError, match="has no price"):
         opened("eia").fetch("price", "CISO", START, END)
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+FUELS = {"NG": 250, "SUN": 500, **{f"X{i:02d}": 25 / 3 for i in range(30)}}  # 32 types x 168 hours are 5,376 rows
+FULL = 5000
+
+
+def paged(rows_of, total=str, page=FULL):
+    """Serves the rows of `rows_of(parameters)` a page at a time."""
+
+    def build(params):
+        answer = rows_of(params)
+        rows, offset = answer["response"]["data"], int(params["offset"])
+        cut = {**answer["response"], "total": total(len(rows)), "data": rows[offset : offset + page]}
+        return {**answer, "response": cut}
+
+    return build
+
+
+def whole_week(params):
+    return eia_answer(moment(params["start"]) - HOUR, moment(params["end"]), fuels=FUELS)
+
+
+WEEK = datetime(2026, 2, 26, tzinfo=UTC), datetime(2026, 3, 5, tzinfo=UTC)
+
+
+def fetched_week(cache=None, **kw):
+    return opened("eia", cache, now=WEEK[1], **kw).fetch("carbon", "CISO", *WEEK)
+
+
+@responses.activate
+@pytest.mark.parametrize(("total", "page"), [(str, FULL), (int, FULL), (str, 3000), (lambda n: None, FULL)])
+def test_a_week_of_more_than_a_page_is_read_whole(total, page):
+    serving(responses, URL, paged(whole_week, total, page))
+    series = fetched_week()
+    assert len(series.rows) == 168
+    assert series.rows.value.tolist() == pytest.approx([0.25 * 370 + 0.25 * 575] * 168)
+    assert set(series.rows["flags"]) == {"partial_mix"}  # types that nobody knows
+    offsets = [int(call.request.params["offset"]) for call in responses.calls]
+    assert offsets == list(range(0, 5376, page))
+    assert {call.request.params["length"] for call in responses.calls} == {"5000"}
+    order = {call.request.params["sort[1][column]"] for call in responses.calls}
+    assert order == {"fueltype"}  # else rows of one hour could stand on two pages or on none
+
+
+@responses.activate
+def test_rows_in_any_order_make_the_same_series():
+    def shuffled(params):
+        answer = whole_week(params)
+        random.Random(5).shuffle(answer["response"]["data"])
+        return answer
+
+    serving(responses, URL, paged(shuffled))
+    mixed = fetched_week().rows
+    responses.reset()
+    serving(responses, URL, paged(whole_week))
+    pd.testing.assert_frame_equal(mixed, fetched_week().rows)
+
+
+@responses.activate
+def test_rows_that_stand_twice_do_not_hide_those_that_stand_nowhere():
+    def moved(params):
+        answer = whole_week(params)
+        rows = answer["response"]["data"]
+        rows[FULL:] = rows[FULL - 1 : -1]  # between two pages a row came in before the edge
+        return answer
+
+    serving(responses, URL, paged(moved))
+    with pytest.raises(SchemaChanged, match="it holds 5375 of 5376 rows"):
+        fetched_week()
+
+
+@responses.activate
+def test_a_total_that_changes_between_pages_begins_anew_and_once_only():
+    totals = iter([5376, 5377, 5377, 5377])
+
+    def build(params):
+        answer = eia_answer(moment(params["start"]) - HOUR, moment(params["end"]), fuels=FUELS)
+        rows = answer["response"]["data"]
+        if len(responses.calls) > 1:
+            rows.append({**rows[-1], "fueltype": "WND", "value": "0"})
+        offset = int(params["offset"])
+        answer["response"] |= {"total": str(next(totals)), "data": rows[offset : offset + FULL]}
+        return answer
+
+    serving(responses, URL, build)
+    assert len(fetched_week().rows) == 168
+    assert [call.request.params["offset"] for call in responses.calls] == ["0", "5000"] * 2
+    responses.reset()
+    counted = itertools.count(5376)
+    serving(responses, URL, paged(whole_week, total=lambda n: next(counted)))
+    with pytest.raises(
+        DataUnavailable, match="EIA changes its answer for carbon of CISO while its pages are read"
+    ) as e:
+        fetched_week()
+    assert e.value.why == "of 5378 rows there are now 5379"
+
+
+@responses.activate
+def test_pages_are_kept_and_served_alone_and_one_that_is_gone_is_no_short_answer(tmp_path):
+    cache = ResponseCache(tmp_path)
+    serving(responses, URL, paged(whole_week))
+    fetched_week(cache)
+    count = len(responses.calls)
+    assert len(fetched_week(cache, offline=True).rows) == 168
+    assert len(responses.calls) == count
+    responses.reset()
+    serving(responses, URL, lambda p: paged(whole_week)(p) if p["offset"] == "0" else (500, "no"))
+    with pytest.raises(DataUnavailable, match="answered 500"):
+        fetched_week()

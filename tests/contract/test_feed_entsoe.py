@@ -235,3 +235,52 @@ def test_without_entsoe_py_the_extra_is_named(monkeypatch):
 def test_what_it_does_not_have_is_refused():
     with pytest.raises(ConfigError, match="has no dry_bulb"):
         opened("entsoe").fetch("dry_bulb", "DE-LU", DAY, NEXT)
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+
+def hundred(first, count=100):
+    """That many series of 15 minutes each, from `first` on."""
+    starts = [first + i * QUARTER for i in range(count)]
+    return prices(*(price([float(i)], t, t + QUARTER, step="PT15M") for i, t in enumerate(starts)))
+
+
+@responses.activate
+@pytest.mark.parametrize("last", [acknowledgement(), (400, acknowledgement())])
+def test_a_document_of_a_hundred_series_is_followed_by_the_next(last):
+    later = hundred(DAY + 100 * QUARTER, 44)
+    pages = {None: hundred(DAY), "100": later}
+    serving(responses, URL, lambda p: pages.get(p.get("offset"), last))
+    series = opened("entsoe").fetch("price", "DE-LU", DAY, DAY + 144 * QUARTER)
+    assert len(series.rows) == 144
+    assert [call.request.params.get("offset") for call in responses.calls] == [None, "100"]
+    responses.reset()
+    pages["100"] = hundred(DAY + 100 * QUARTER)
+    serving(responses, URL, lambda p: pages.get(p.get("offset"), last))
+    assert len(opened("entsoe").fetch("price", "DE-LU", DAY, DAY + 196 * QUARTER).rows) == 196
+    assert [call.request.params.get("offset") for call in responses.calls] == [None, "100", "200"]
+
+
+@responses.activate
+def test_a_document_that_holds_more_than_a_page_is_whole():
+    serving(responses, URL, lambda p: hundred(DAY, 144))
+    assert len(opened("entsoe").fetch("price", "DE-LU", DAY, DAY + 144 * QUARTER).rows) == 144
+    assert len(responses.calls) == 1
+
+
+@responses.activate
+def test_the_types_of_a_mix_may_stand_on_two_pages():
+    gas = [entsoe_series(DAY + i * QUARTER, DAY + (i + 1) * QUARTER, [300], "PT15M", psr="B04") for i in range(100)]
+    wind = entsoe_series(DAY, DAY + 100 * QUARTER, [700] * 100, "PT15M", psr="B19")
+    pages = {None: entsoe_document(*gas), "100": entsoe_document(wind)}
+    serving(responses, URL, lambda p: pages[p.get("offset")])
+    rows = opened("entsoe", now=NEXT + timedelta(days=1)).fetch("carbon", "DE-LU", DAY, DAY + 100 * QUARTER).rows
+    assert set(rows.value.round(6)) == {111.0}
+
+
+@responses.activate
+def test_a_platform_that_does_not_turn_pages_is_not_asked_for_ever():
+    serving(responses, URL, lambda p: hundred(DAY))
+    assert len(opened("entsoe").fetch("price", "DE-LU", DAY, DAY + 100 * QUARTER).rows) == 100
+    assert len(responses.calls) == 2

@@ -12,7 +12,6 @@ from planner.config import SiteFaults, site_from_text, starter_site
 from planner.config.providers import providers
 from planner.errors import AuthError, DataUnavailable
 from planner.sources.chain import Chain, Link, shared_upstreams
-from planner.sources.issued import IssuedForecasts
 from planner.sources.registry import open_source
 from planner.sources.rows import add_flag, make_series
 from planner.sources.series import STALE
@@ -48,10 +47,10 @@ class Fixed:
         return self.given
 
 
-def chain(*given, issued=None):
+def chain(*given):
     names = ("electricity-maps", "energy-charts", "entsoe", "eia")
     links = tuple(Link(name, Fixed(one), "X") for name, one in zip(names, given, strict=False))
-    return Chain(links, lambda: NOW, issued)
+    return Chain(links, lambda: NOW)
 
 
 def fetch(of):
@@ -108,33 +107,6 @@ def test_a_single_source_says_its_own_error():
 def test_providers_of_one_upstream_are_found():
     assert shared_upstreams(("energy-charts", "eia", "entsoe")) == (("ENTSO-E", ("energy-charts", "entsoe")),)
     assert shared_upstreams(("energy-charts", "eia", "csv")) == ()
-
-
-# --- as issued -----------------------------------------------------------------------------------------------------
-
-
-def test_every_forecast_is_kept_as_issued_and_found_by_when_it_was_known(tmp_path):
-    issued = IssuedForecasts(tmp_path)
-    early, late = series("s", 100.0, age=6 * HOUR), series("s", 120.0, age=1 * HOUR)
-    for one in (late, early):  # the order of keeping does not matter
-        fetch(chain(one, issued=issued))
-    assert issued.as_issued("carbon", "X", NOW - 7 * HOUR) is None
-    assert set(issued.as_issued("carbon", "X", NOW - 2 * HOUR).rows.value) == {100.0}
-    found = IssuedForecasts(tmp_path).as_issued("carbon", "X", NOW)
-    pd.testing.assert_frame_equal(found.rows, late.rows)
-    assert (found.fetched_at, found.unit, found.basis) == (late.fetched_at, late.unit, late.basis)
-    assert issued.as_issued("price", "X", NOW) is None
-    assert issued.as_issued("carbon", "X", NOW, source="other") is None
-    assert issued.as_issued("carbon", "X", NOW, basis="lifecycle") is None
-    assert issued.issues("carbon", "X") == ((NOW - 6 * HOUR, "s"), (NOW - HOUR, "s"))
-
-
-def test_the_same_forecast_is_kept_once_and_what_was_measured_is_none(tmp_path):
-    issued = IssuedForecasts(tmp_path)
-    for age_h in (3, 2, 1):
-        issued.keep(series("s", age=age_h * HOUR))
-    issued.keep(series("s", 5.0, kind="actual"))
-    assert issued.issues("carbon", "X") == ((NOW - 3 * HOUR, "s"),)
 
 
 # --- in a site file ------------------------------------------------------------------------------------------------
