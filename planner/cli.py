@@ -21,6 +21,7 @@ from planner.backtest_command import backtest_command
 from planner.calibrate_command import calibrate_command
 from planner.command import BROKEN_PROMISES, FILE, instant
 from planner.errors import ConfigError, GridpaceError
+from planner.forecast_command import forecast_command
 from planner.json_output import json_errors, print_json
 from planner.respond_command import respond_command
 from planner.sources_command import sources_group
@@ -276,6 +277,7 @@ def thermal_command(
 cli.add_command(calibrate_command)
 cli.add_command(accounts_command)
 cli.add_command(respond_command)
+cli.add_command(forecast_command)
 cli.add_command(backtest_command)
 cli.add_command(sources_group)
 

@@ -89,7 +89,7 @@ def extended(
         return None
     origin = _origin(rows, seam)
     past = (series if longer is None else longer).rows
-    start = _first_whole_day(past, origin)
+    start = first_whole_day(past, origin)
     if start is None:
         return None
     n_past = int((origin - start) / HOUR)
@@ -133,7 +133,7 @@ def _origin(rows: pd.DataFrame, seam: datetime) -> datetime:
     return origin
 
 
-def _first_whole_day(rows: pd.DataFrame, origin: datetime) -> datetime | None:
+def first_whole_day(rows: pd.DataFrame, origin: datetime) -> datetime | None:
     """Return the earliest start, a whole number of days before the origin, of a day known whole; None if too late."""
     n_days = int((origin - rows.t_start.iloc[0].to_pydatetime()) / timedelta(days=1))
     start = origin - timedelta(days=n_days)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.errors import ConfigError, DataUnavailable
-from planner.forecast.history import DAY_H, History
+from planner.forecast.history import DAY_H, MARGINAL, History
 from planner.sources.csv_file import CsvFile
 from planner.sources.options import Options
 from planner.sources.units import RELATIVE_HUMIDITY
@@ -64,18 +64,25 @@ def read_past(sources: Path, zone: str, start: datetime, end: datetime) -> Past:
         if isinstance(options.get("path"), str):
             options["path"] = str(sources.parent / options["path"])
         source = CsvFile.from_options(Options(f"{sources.name}: sources.{name}", options))
-        for signal in _signals(source):
-            if signal in found:
-                raise ConfigError(f"{sources.name}: {signal} is given twice", fix="leave it out of one of the tables")
-            found[signal] = source.fetch(signal, zone, start, end)
+        for signal in csv_signals(source):
+            series = source.fetch(signal, zone, start, end)
+            key = signal_key(series)
+            if key in found:
+                raise ConfigError(f"{sources.name}: {key} is given twice", fix="leave it out of one of the tables")
+            found[key] = series
     return Past(hourly(list(found.values())), found)
+
+
+def signal_key(series: Series) -> str:
+    """Return the name under which a series is forecast: marginal carbon intensity is a signal of its own."""
+    return MARGINAL if series.signal == "carbon" and series.basis == "marginal" else series.signal
 
 
 def hourly(series: Sequence[Series]) -> History:
     """Return series on hours, from the first whole day that all know to the last hour that one knows.
 
     Args:
-        series: One per signal. Rows that are forecasts are no past and are left out.
+        series: One per signal, by `signal_key`. Rows that are forecasts are no past and are left out.
 
     Raises:
         DataUnavailable: A series has no row that is none.
@@ -84,7 +91,7 @@ def hourly(series: Sequence[Series]) -> History:
     start = max(rows.t_start.iloc[0].ceil("h") for _, rows in known).to_pydatetime()
     end = max(rows.t_end.iloc[-1].floor("h") for _, rows in known).to_pydatetime()
     n = max(0, int((end - start) / HOUR))
-    values = {one.signal: hour_means(rows, start, n) for one, rows in known}
+    values = {signal_key(one): hour_means(rows, start, n) for one, rows in known}
     first = _first_whole_day(values)
     return History(start + first * HOUR, {signal: value[first:].copy() for signal, value in values.items()})
 
@@ -141,23 +148,14 @@ def _first_whole_day(values: dict[str, npt.NDArray[np.float64]]) -> int:
     return int(whole[0])
 
 
-def _signals(source: CsvFile) -> list[str]:
+def csv_signals(source: CsvFile) -> list[str]:
+    """Return the signals of a file, with a wet bulb that can be derived."""
     known = [signal for signal in source.columns if signal != RELATIVE_HUMIDITY]
     return known if "wet_bulb" in known or not source.has("wet_bulb") else [*known, "wet_bulb"]
 
 
 def _tables(sources: Path) -> dict[str, dict[str, Any]]:
-    try:
-        document = tomllib.loads(sources.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{sources} cannot be read", why=error.strerror or "", fix="check the path") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{sources} is no TOML file", why=str(error), fix="correct the line") from error
-    tables = document.get("sources")
-    if not isinstance(tables, dict) or not tables or not all(isinstance(table, dict) for table in tables.values()):
-        raise ConfigError(
-            f"{sources} has no tables [sources.NAME]", fix='write them as in a site file, with provider = "csv"'
-        )
+    tables = source_tables(sources, read_document(sources))
     for name, table in tables.items():
         if table.get("provider") != "csv":
             raise ConfigError(
@@ -165,6 +163,34 @@ def _tables(sources: Path) -> dict[str, dict[str, Any]]:
                 why="a year of hours is no question for a provider on the network",
                 fix='keep what it delivers in a file and name it with provider = "csv"',
             )
+    return tables
+
+
+def read_document(file: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file.
+
+    Raises:
+        ConfigError: It cannot be read, or is no TOML.
+    """
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read", why=error.strerror or "", fix="check the path") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is no TOML file", why=str(error), fix="correct the line") from error
+
+
+def source_tables(file: Path, document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the tables [sources.NAME] of a file's document, by name.
+
+    Raises:
+        ConfigError: There are none.
+    """
+    tables = document.get("sources")
+    if not isinstance(tables, dict) or not tables or not all(isinstance(table, dict) for table in tables.values()):
+        raise ConfigError(
+            f"{file} has no tables [sources.NAME]", fix='write them as in a site file, with provider = "csv"'
+        )
     return tables
 
 

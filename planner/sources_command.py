@@ -42,7 +42,7 @@ def test_command(zone: str, at: str | None, offline: bool) -> None:
     from planner.sources.cache import ResponseCache, default_folder
     from planner.sources.registry import utc_now
 
-    found = probe(zone, place=_place(at), offline=offline, cache=ResponseCache(default_folder()), clock=utc_now)
+    found = probe(zone, place=place_of(at), offline=offline, cache=ResponseCache(default_folder()), clock=utc_now)
     click.echo(f"{'provider':<21}{'signal':<18}{'hour':<22}{'value':<20}{'basis':<11}{'kind':<10}{'fetched':<10}flags")
     for one in found:
         told = f"error: {one.error}"
@@ -55,7 +55,12 @@ def test_command(zone: str, at: str | None, offline: bool) -> None:
         raise click.exceptions.Exit(DataUnavailable.exit_code)
 
 
-def _place(text: str | None) -> tuple[float, float] | None:
+def place_of(text: str | None) -> tuple[float, float] | None:
+    """Return latitude and longitude that --at names, degrees, or None where it is left out.
+
+    Raises:
+        ConfigError: It is no place.
+    """
     if text is None:
         return None
     try:

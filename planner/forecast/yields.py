@@ -82,7 +82,8 @@ def yield_forecast(
 ) -> SignalForecast:
     """Return the forecast of a plant's yield from that of its weather, made for the same hours and paths.
 
-    Its point is what the expected weather yields, which a plan counts on; it is no median.
+    Its point is the mean of the paths: calm and wind in turn yield more than the wind between them. Where there are
+    none, it is what the expected weather yields.
 
     Args:
         plant: Solar array or wind turbines.
@@ -93,12 +94,12 @@ def yield_forecast(
         wind: Which wind signal drives turbines.
     """
     driver, warmth = (ahead[name] for name in needs(plant, wind))
-    (point,) = yields(plant, place, start, slot_minutes, driver.point[None], warmth.point[None])
     model = f"{driver.model} through {'PVWatts' if isinstance(plant, SolarArray) else 'the power curve'}"
     if driver.paths is None or warmth.paths is None:
+        (point,) = yields(plant, place, start, slot_minutes, driver.point[None], warmth.point[None])
         return SignalForecast(model, point, None, None)
     paths = yields(plant, place, start, slot_minutes, driver.paths, warmth.paths)
-    return SignalForecast(model, point, path_quantiles(paths), paths)
+    return SignalForecast(model, paths.mean(axis=0), path_quantiles(paths), paths)
 
 
 def path_quantiles(paths: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

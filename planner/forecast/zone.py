@@ -119,11 +119,11 @@ def forecast_zone(
         for signal in signals
     }
     if "wet_bulb" in found and "dry_bulb" in found:
-        found["wet_bulb"] = _no_warmer(found["wet_bulb"], found["dry_bulb"])
+        found["wet_bulb"] = no_warmer(found["wet_bulb"], found["dry_bulb"])
     return Forecast(history.at(at), found)
 
 
-def _no_warmer(wet: SignalForecast, dry: SignalForecast) -> SignalForecast:
+def no_warmer(wet: SignalForecast, dry: SignalForecast) -> SignalForecast:
     """Return the wet bulb, nowhere above the dry bulb: in each hour, at each level and in each path."""
     pairs = {name: (getattr(wet, name), getattr(dry, name)) for name in ("point", "quantiles", "paths")}
     return replace(wet, **{name: np.minimum(*pair) for name, pair in pairs.items() if pair[0] is not None})

@@ -93,6 +93,7 @@ def test_yields_keep_the_dependence_of_the_joint_paths_and_the_dark_of_the_night
     # Path 17 of the yield is path 17 of the weather through the physics, and nothing else.
     (one,) = yields(RIDGE, PLACE, origin, 60, found["wind_speed_100m"].paths[17:18], found["dry_bulb"].paths[17:18])
     assert (wind.paths[17] == one).all()
+    assert (wind.point == wind.paths.mean(axis=0)).all()
     # More wind, less carbon: hour by hour over the paths, as in the history.
     together = [np.corrcoef(wind.paths[:, h], found["carbon"].paths[:, h])[0, 1] for h in range(24, 168)]
     assert np.mean(together) < -0.5
