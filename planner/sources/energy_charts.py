@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ _SETTLED = timedelta(days=3)
 _TTL = timedelta(minutes=30)
 _AHEAD = timedelta(days=2)
 _COUNTRY_LETTERS = 2
+_NO_TIME = 2**33  # seconds: in the year 2242
 _FUELS = {
     "Biomass": "biomass",
     "Fossil brown coal / lignite": "coal",
@@ -149,8 +150,10 @@ class EnergyCharts:
         parts = []
         for entry in entries(payload, "production_types", subject):
             name = entry.get("name")
+            if not isinstance(name, str):
+                raise changed(subject, f"the name of a type of generation is {name!r}")
             if name not in _NO_GENERATION:
-                values = self._values(entry.get("data"), str(name), starts, subject)
+                values = self._values(entry.get("data"), name, starts, subject)
                 parts.append(pd.DataFrame({"t_start": starts, "t_end": ends, "part": name, "value": values}))
         if not parts:
             raise NoValues(f"{subject}: the answer has no type of generation", fix="check the zone")
@@ -166,8 +169,15 @@ class EnergyCharts:
             raise changed(subject, "the provider has declared this address out of use")
         if not stamps:
             raise NoValues(f"{subject}: the answer has no rows", fix="try again later")
-        if any(type(stamp) is not int for stamp in stamps) or any(a >= b for a, b in pairwise(stamps)):
-            raise changed(subject, "its times are not whole seconds by rising, unique time")
+        for i, stamp in enumerate(stamps):
+            if type(stamp) is not int or not 0 <= stamp < _NO_TIME:
+                raise changed(subject, f"time {i + 1} is {str(stamp)[:40]!r}, agreed are whole seconds since 1970")
+        for a, b in pairwise(stamps):
+            if a >= b:
+                row = f"{datetime.fromtimestamp(b, UTC):%Y-%m-%dT%H:%M:%SZ}"
+                raise changed(
+                    subject, f"the row of {row} does not come after the one before it, by rising, unique time"
+                )
         starts = pd.to_datetime(stamps, unit="s", utc=True)
         return starts, ends_of(starts, subject)
 

@@ -20,12 +20,13 @@ from planner.errors import ConfigError
 from planner.sources.entsoe_xml import Curve, count_series, curves
 from planner.sources.fuels import MIX_BASES, fuel_factors
 from planner.sources.keys import need_key
-from planner.sources.mix import mix_intensity
+from planner.sources.mix import mix_intensity, once
 from planner.sources.options import did_you_mean
 from planner.sources.pages import Page, Paging
 from planner.sources.request import Request
 from planner.sources.resample import expand, finest
-from planner.sources.rows import NoValues, make_series
+from planner.sources.rows import NoValues, add_flag, make_series
+from planner.sources.series import DUPLICATE_RESOLVED
 from planner.sources.shape import changed
 from planner.sources.windows import Window, fetch_windows, spans
 from planner.timegrid import iso
@@ -44,7 +45,11 @@ _NAME = "ENTSO-E"
 _WINDOW = timedelta(days=7)  # the provider allows a year
 _FULL_PAGE = 100  # series of a document
 _SETTLED = timedelta(days=5)
-_TTL = timedelta(minutes=30)
+_TTL = {
+    "price": timedelta(minutes=30),
+    "carbon": timedelta(minutes=15),
+    **dict.fromkeys(("wind_generation", "solar_generation", "generation"), timedelta(hours=1)),
+}
 _AHEAD = timedelta(days=2)
 _FORM = "%Y%m%d%H%M"
 _QUARTERS_SINCE = datetime(2025, 9, 30, 22, tzinfo=UTC)  # from then on the coupled auction has quarter hours
@@ -154,7 +159,7 @@ class Entsoe:
             f"{signal} of {zone}",
             self.base_url,
             params,
-            _TTL,
+            _TTL[signal],
             last + _SETTLED,
             form="xml",
             absent=((400, "No matching data"),),
@@ -236,9 +241,10 @@ def _forecast(found: list[Curve], types: tuple[str, ...], subject: str) -> pd.Da
     table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame({"value": []})
     if table.empty:
         raise NoValues(f"{subject} has no row", fix="check the zone and the span")
-    fine = expand(table, finest(table)).drop_duplicates(["part", "t_start", "value"])
-    summed = fine.groupby("t_start").agg(t_end=("t_end", "first"), value=("value", "sum"), parts=("part", "nunique"))
-    whole = summed[summed.parts == table.part.nunique()]  # a sum that lacks a type is no sum
-    return whole.reset_index()[["t_start", "t_end", "value"]].assign(
-        value=lambda t: t.value * _KW_PER_MW, kind="forecast", flags=""
+    fine = once(expand(table, finest(table)), subject)
+    summed = fine.groupby("t_start").agg(
+        t_end=("t_end", "first"), value=("value", "sum"), parts=("part", "nunique"), doubled=("doubled", "any")
     )
+    whole = summed[summed.parts == table.part.nunique()].reset_index()  # a sum that lacks a type is no sum
+    rows = whole.assign(value=whole.value * _KW_PER_MW, kind="forecast", flags="")
+    return add_flag(rows, DUPLICATE_RESOLVED, whole.doubled.to_numpy())[["t_start", "t_end", "value", "kind", "flags"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ _RESOLUTIONS = {f"PT{minutes}M": timedelta(minutes=minutes) for minutes in (1, 5
 _FIXED = "A01"  # a position that is missing has no value
 _VARIABLE = "A03"  # a position that is missing repeats the one before it, to the period's end
 _NOTHING = "999"
+_LONGEST = timedelta(days=400)  # the platform gives a year at most
+_POSITION = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ def _curves(series: Element, subject: str) -> list[Curve]:
     if currency:
         unit = f"{currency}/{_text(series, 'price_Measure_Unit.name')}"
     sequence = _text(series, "classificationSequence_AttributeInstanceComponent.position") or "1"
-    if not sequence.isdigit():
+    if not _POSITION.fullmatch(sequence):
         raise changed(subject, f"the number of its auction is {sequence!r}")
     consumed = _find(series, "outBiddingZone_Domain.mRID") is not None
     generated = _find(series, "inBiddingZone_Domain.mRID") is not None or not consumed
@@ -101,16 +104,16 @@ def _period(period: Element, curve_type: str, subject: str) -> tuple[timedelta, 
     start, end = (instant(_text(period, f"timeInterval/{edge}"), subject) for edge in ("start", "end"))
     name = _text(period, "resolution")
     step = _RESOLUTIONS.get(name)
-    if step is None or end <= start or (end - start) % step:
+    if step is None or not timedelta(0) < end - start <= _LONGEST or (end - start) % step:
         span = f"{start:%Y-%m-%dT%H:%MZ} to {end:%Y-%m-%dT%H:%MZ}"
         raise changed(subject, f"its period from {span} is in steps of {name!r}")
     count = (end - start) // step
     values: dict[int, float] = {}
+    twice: set[int] = set()
     for point in _all(period, "Point"):
-        position, value = _point(point, start, step, subject)
-        if not 1 <= position <= count:
-            since = f"{start:%Y-%m-%dT%H:%MZ}"
-            raise changed(subject, f"position {position} lies outside the {count} of the period from {since}")
+        position, value = _point(point, start, step, count, subject)
+        if position in values:
+            twice.add(position)
         before = values.setdefault(position, value)
         if before != value and not (math.isnan(before) and math.isnan(value)):
             when = f"{start + (position - 1) * step:%Y-%m-%dT%H:%MZ}"
@@ -119,21 +122,25 @@ def _period(period: Element, curve_type: str, subject: str) -> tuple[timedelta, 
     value = math.nan
     for i in range(count):
         value = values.get(i + 1, value if curve_type == _VARIABLE else math.nan)
-        if not math.isnan(value):
-            rows.append((start + i * step, start + (i + 1) * step, value))
+        if not math.isnan(value):  # what was delivered twice stays so, to be flagged with all other duplicates
+            rows += [(start + i * step, start + (i + 1) * step, value)] * (2 if i + 1 in twice else 1)
     table = pd.DataFrame(rows, columns=["t_start", "t_end", "value"])
     return step, table.astype({"t_start": "datetime64[us, UTC]", "t_end": "datetime64[us, UTC]", "value": float})
 
 
-def _point(point: Element, start: datetime, step: timedelta, subject: str) -> tuple[int, float]:
-    position = _text(point, "position")
-    if not position.isdigit():
-        raise changed(subject, f"a position of the period from {start:%Y-%m-%dT%H:%MZ} is {position!r}")
+def _point(point: Element, start: datetime, step: timedelta, count: int, subject: str) -> tuple[int, float]:
+    told = _text(point, "position")
+    since = f"{start:%Y-%m-%dT%H:%MZ}"
+    if not _POSITION.fullmatch(told):
+        raise changed(subject, f"a position of the period from {since} is {told!r}")
+    position = int(told)
+    if not 1 <= position <= count:
+        raise changed(subject, f"position {position} lies outside the {count} of the period from {since}")
     cell = _text(point, "price.amount") or _text(point, "quantity")
     try:
-        return int(position), to_number(cell)
+        return position, to_number(cell)
     except ValueError:
-        when = f"{start + (int(position) - 1) * step:%Y-%m-%dT%H:%MZ}"
+        when = f"{start + (position - 1) * step:%Y-%m-%dT%H:%MZ}"
         raise changed(subject, f"the value of {when} is {cell!r}") from None
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 
 from planner.errors import SchemaChanged
 from planner.sources.resample import expand, finest
-from planner.sources.rows import NoValues
-from planner.sources.series import PARTIAL_MIX
+from planner.sources.rows import NoValues, add_flag
+from planner.sources.series import DUPLICATE_RESOLVED, PARTIAL_MIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LARGEST_MISSING_SHARE = 0.05
 """Share of the usual generation that a row may lack: it is then flagged "partial_mix"; beyond that it is a gap."""
 _JUMP = 20.0
+_LONGEST = pd.Timedelta(days=1)
 _LEAST_ROWS = 5
 
 
@@ -40,14 +41,15 @@ def mix_intensity(parts: pd.DataFrame, fuel_of: Mapping[str, str], factors: Fuel
         Rows of a series in gCO2e/kWh.
 
     Raises:
-        SchemaChanged: Two rows of one type and time differ, or all generation jumps by more than 20 times.
+        SchemaChanged: Two rows of one type and time differ, a row is longer than a day or no whole number of the
+            shortest, or all generation jumps by more than 20 times.
         NoValues: Nothing is left.
     """
-    _check_twice(parts, subject)
     known = parts[parts.value.notna()]
     if known.empty:
         raise NoValues(f"{subject}: every value of the mix is null", fix="try again later, or use another source")
-    fine = expand(known.drop_duplicates(["part", "t_start"]), finest(known))
+    _check_lengths(known, subject)
+    fine = once(expand(known, finest(known)), subject)
     table = fine.pivot_table(index="t_start", columns="part", values="value", aggfunc="last").clip(lower=0.0)
     total = table.sum(axis=1)
     _check_jump(total, subject)
@@ -57,20 +59,52 @@ def mix_intensity(parts: pd.DataFrame, fuel_of: Mapping[str, str], factors: Fuel
     )
     factor = np.array([factors.gco2_per_kwh[fuel_of.get(part, "unknown")] for part in table.columns])
     carbon = table.fillna(0.0).to_numpy() @ factor
-    told = fine.groupby("t_start").agg(t_end=("t_end", "first"), kind=("kind", "first"))
+    told = fine.groupby("t_start").agg(t_end=("t_end", "first"), kind=("kind", "first"), doubled=("doubled", "any"))
     strange = ~np.isin(table.columns, list(fuel_of))
     partial = table.isna().to_numpy().any(axis=1) & (missing_share > 0) | table.loc[:, strange].notna().any(axis=1)
     rows = told.assign(value=carbon / total.where(total > 0), flags=np.where(partial, PARTIAL_MIX, ""))
+    rows = add_flag(rows, DUPLICATE_RESOLVED, told.doubled.to_numpy())
     rows = rows[(missing_share <= LARGEST_MISSING_SHARE) & rows.value.notna()]
     if rows.empty:
         raise NoValues(f"{subject}: no interval has a whole mix", fix="try again later, or use another source")
     return rows.reset_index()[["t_start", "t_end", "value", "kind", "flags"]]
 
 
-def _check_twice(parts: pd.DataFrame, subject: str) -> None:
-    twice = parts[parts.duplicated(["part", "t_start"], keep=False) & parts.value.notna()]
-    if twice.empty:
-        return
+def _check_lengths(parts: pd.DataFrame, subject: str) -> None:
+    length = parts.t_end - parts.t_start
+    shortest = length.min()
+    strange = length > _LONGEST
+    if shortest > pd.Timedelta(0):
+        strange |= (length % shortest) != pd.Timedelta(0)
+    else:
+        strange |= length <= pd.Timedelta(0)
+    if strange.any():
+        row = parts[strange].iloc[0]
+        minutes = (row.t_end - row.t_start).total_seconds() / 60
+        raise SchemaChanged(
+            f"{subject}: {row.part} at {row.t_start:%Y-%m-%dT%H:%M:%SZ} is a row of {minutes:g} min",
+            why="a row goes on for some minutes to a day, and into a whole number of the shortest of them",
+            fix="look for a newer gridpace, and use data in a file meanwhile",
+        )
+
+
+def once(parts: pd.DataFrame, subject: str) -> pd.DataFrame:
+    """Return the rows with each type and time once, and a column `doubled` that says which were delivered twice alike.
+
+    Args:
+        parts: Rows of one length, with columns part, t_start, value (no null).
+        subject: Source, signal and zone, for errors.
+
+    Raises:
+        SchemaChanged: Two rows of one type and time differ.
+    """
+    doubled = parts.duplicated(["part", "t_start"], keep=False)
+    if doubled.any():
+        _check_alike(parts[doubled], subject)
+    return parts.assign(doubled=doubled).drop_duplicates(["part", "t_start"])
+
+
+def _check_alike(twice: pd.DataFrame, subject: str) -> None:
     spread = twice.groupby(["part", "t_start"]).value.agg(["min", "max"])
     differing = spread[spread["min"] != spread["max"]]
     if len(differing):

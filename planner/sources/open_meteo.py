@@ -132,13 +132,15 @@ class OpenMeteo:
     def _read(self, payload: Any, signal: str, zone: str, now: datetime) -> Series:
         subject = f"{_NAME}: {signal} of {zone}"
         hourly = payload.get("hourly") if isinstance(payload, dict) else None
-        if not isinstance(hourly, dict) or "hourly_units" not in payload:
+        if not isinstance(hourly, dict) or not isinstance(payload.get("hourly_units"), dict):
             raise _changed(subject, f"it has no hourly values: {str(payload)[:120]}")
         if payload.get("utc_offset_seconds") != 0:
             raise _changed(
                 subject, f"its times are {payload.get('utc_offset_seconds')} s off UTC where GMT was asked for"
             )
         stamps = hourly.get("time")
+        if not isinstance(stamps, list):
+            raise _changed(subject, f"its times are {str(stamps)[:120]}")
         if not stamps:
             raise NoValues(f"{subject}: the answer has no hours", fix="check the place and the span")
         variable = _VARIABLES[signal]

@@ -242,11 +242,15 @@ def _check_range(
         )
     empty = data.index[data.t_end <= data.t_start]
     if len(empty):
-        raise error(f"{name(int(empty[0]))}: the row's interval ends at or before its start")
+        raise error(
+            f"{name(int(empty[0]))}: the row's interval ends at or before its start",
+            fix="look for a row whose two times are swapped or cut",
+        )
     unknown = data.index[~data.kind.isin(KINDS)]
     if len(unknown):
         raise error(
-            f"{name(int(unknown[0]))}: the row's kind is {data.kind[unknown[0]]!r}; known are {', '.join(KINDS)}"
+            f"{name(int(unknown[0]))}: the row's kind is {data.kind[unknown[0]]!r}; known are {', '.join(KINDS)}",
+            fix="use one of them",
         )
 
 

@@ -68,6 +68,18 @@ def test_the_mix_times_factors_by_hand():
 
 
 @responses.activate
+def test_a_type_without_a_name_is_told():
+    def unnamed(params):
+        answer = until_published(params, power_answer)
+        answer["production_types"][0]["name"] = ["Fossil gas"]
+        return answer
+
+    serving(responses, POWER, unnamed)
+    with pytest.raises(SchemaChanged, match="the name of a type of generation is \\['Fossil gas'\\]"):
+        opened("energy-charts").fetch("carbon", "DE-LU", START, NOW)
+
+
+@responses.activate
 def test_a_null_of_a_large_type_is_a_gap_and_of_a_small_one_a_flag():
     at = datetime(2026, 3, 2, 6, tzinfo=UTC)
     serving(
@@ -103,7 +115,10 @@ def test_a_type_nobody_knows_counts_as_unknown_and_is_flagged():
         ({"unit": "EUR / kWh"}, "its unit is 'EUR / kWh', agreed is 'EUR / MWh'"),
         ({"price": [1.0]}, "price does not have one value for each of its"),
         ({"unix_seconds": "soon"}, "it has no list 'unix_seconds'"),
-        ({"unix_seconds": [5, 4]}, "not whole seconds by rising"),
+        ({"unix_seconds": [5, 4]}, "the row of 1970-01-01T00:00:04Z does not come after the one before it"),
+        ({"unix_seconds": [4, 4]}, "the row of 1970-01-01T00:00:04Z does not come after the one before it"),
+        ({"unix_seconds": [4, "5"]}, "time 2 is '5', agreed are whole seconds since 1970"),
+        ({"unix_seconds": [10**58]}, "time 1 is '1000000000"),
         ({"deprecated": True}, "out of use"),
     ],
 )

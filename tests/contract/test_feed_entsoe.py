@@ -144,6 +144,29 @@ def test_wind_and_sun_ahead_in_kilowatts():
 
 
 @responses.activate
+def test_a_type_that_is_told_twice_is_not_added_twice():
+    alike = entsoe_series(DAY, NEXT, [100] * 24, psr="B19")
+    both = fetched(entsoe_document(alike, alike, entsoe_series(DAY, NEXT, [50] * 24, psr="B18")), "wind_generation")
+    assert (set(both.rows.value), set(both.rows["flags"])) == ({150_000.0}, {"duplicate_resolved"})
+    responses.reset()
+    other = entsoe_series(DAY, NEXT, [105] * 96, step="PT15M", psr="B19")
+    with pytest.raises(SchemaChanged, match="wind_generation of DE-LU: B19 at 2026-03-02T23:00:00Z is 100 and 105"):
+        fetched(entsoe_document(alike, other), "wind_generation")
+
+
+@responses.activate
+@pytest.mark.parametrize("signal", ["price", "carbon"])
+def test_a_position_that_stands_twice_alike_is_flagged(signal):
+    once = price([5.0] * 24) if signal == "price" else entsoe_series(DAY, NEXT, [5.0] * 24, psr="B04")
+    point = once[once.index("<Point>") : once.index("</Point>") + len("</Point>")]
+    document = (
+        prices(once.replace(point, point * 2)) if signal == "price" else entsoe_document(once.replace(point, point * 2))
+    )
+    rows = fetched(document, signal).rows
+    assert rows["flags"].tolist() == ["duplicate_resolved"] + [""] * 23
+
+
+@responses.activate
 def test_all_generation_ahead():
     series = fetched(entsoe_document(entsoe_series(DAY, NEXT, [50_000] * 24)), "generation")
     assert set(series.rows.value) == {5e7}
@@ -167,6 +190,9 @@ def test_nothing_is_nothing_whatever_the_status(answer):
         ("<html><body>maintenance</body></html>", "it is a html"),
         (acknowledgement("Delivered time interval is not valid", "999"), "it is a refusal: 999 Delivered time"),
         (prices(price([1.0] * 24, step="P7D")), "in steps of 'P7D'"),
+        (prices(price({10**30: 1.0})), "a position of the period from 2026-03-02T23:00Z is '1000000"),
+        (prices(price([1.0] * 24).replace("2026-03-03T23", "9999-03-03T23")), "to 9999-03-03T23:00Z is in steps of"),
+        (prices(price([1.0] * 24, sequence="one")), "the number of its auction is 'one'"),
         (prices(price([1.0] * 25)), "position 25 lies outside the 24 of the period from 2026-03-02T23:00Z"),
         (prices(price([1.0] * 24).replace(">EUR<", ">PLN<")), "its unit is 'PLN/MWH', agreed is 'EUR/MWH'"),
         (prices(price({1: "lots"})), "the value of 2026-03-02T23:00Z is 'lots'"),

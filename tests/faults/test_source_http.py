@@ -207,6 +207,12 @@ def test_a_page_instead_of_json(provider):
         ask(provider(say(body=b"<html>Login</html>", Content_Type="text/html")))
 
 
+@pytest.mark.parametrize("status", [200, 500])
+def test_brackets_without_end_are_no_crash(provider, status):
+    with pytest.raises(DataUnavailable, match="Provider answered"):
+        ask(provider(say(status, b"[" * 100_000)))
+
+
 def test_an_answer_without_end(provider, monkeypatch):
     monkeypatch.setattr(transport, "_MOST_BYTES", 1000)
     with pytest.raises(SchemaChanged, match="answered more than"):
@@ -432,6 +438,7 @@ def test_who_waits_for_another_ends_within_its_budget_too(tmp_path):
         (b"PK\x03\x04....", "answered 8 bytes of a ZIP archive for carbon of X where XML is agreed"),
         (b"<html><body>Login", "where XML is agreed"),
         (b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "where XML is agreed"),
+        (b"<!--" + b" " * 5000 + b'--><!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "where XML is agreed"),
     ],
 )
 def test_xml(body, told):

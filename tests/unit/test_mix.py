@@ -108,3 +108,37 @@ def test_a_change_of_unit_is_found_and_calm_days_are_none():
     assert jump_of(day_rows(busy, [-v for v in busy])) is None
     assert jump_of(day_rows([0.0] * 24, busy)) is None
     assert jump_of(day_rows(busy[:5], [1e5] * 5)) is None
+
+
+def test_a_change_of_unit_within_a_day_is_found_at_its_row():
+    busy = [40.0 + hour for hour in range(24)]
+    small = [value / 1000 for value in busy]
+    for hour in (1, 6, 12, 18, 23):
+        mixed_day = small[:hour] + busy[hour:]
+        assert jump_of(day_rows(small, small, mixed_day, busy, busy)) == (START + (48 + hour) * HOUR, 0.0515, 51.5)
+        assert jump_of(day_rows(busy, busy[:hour] + small[hour:], small))[0] == START + (24 + hour) * HOUR
+    assert jump_of(day_rows(small, small, busy, busy))[0] == START + 48 * HOUR
+    near_zero = [(-1.0) ** hour * 0.01 * hour for hour in range(24)]
+    assert jump_of(day_rows(busy, near_zero, near_zero, busy)) is None
+
+
+def test_what_stands_twice_alike_is_flagged_where_it_does():
+    rows = mixed(parts(gas=[1, 1], wind=[1, 1]), parts(gas=[1]))
+    assert rows["flags"].tolist() == ["duplicate_resolved", ""]
+    quarters = mixed(parts(gas=[100.0]), parts(timedelta(minutes=15), gas=[100.0] * 4, wind=[100.0] * 4))
+    assert quarters.value.tolist() == [185.0] * 4
+    with pytest.raises(SchemaChanged, match="gas at 2024-01-01T00:15:00Z is 100 and 300"):
+        mixed(parts(gas=[100.0]), parts(timedelta(minutes=15), gas=[100.0, 300.0, 0.0, 0.0]))
+
+
+@pytest.mark.parametrize(
+    ("minutes", "told"),
+    [
+        (7, "gas at 2024-01-01T00:00:00Z is a row of 60 min"),
+        (-30, "wind at 2024-01-01T00:00:00Z is a row of -30"),
+        (4_000_000_000, "wind at 2024-01-01T00:00:00Z is a row of 4e"),
+    ],
+)
+def test_lengths_that_do_not_go_together_are_told(minutes, told):
+    with pytest.raises(SchemaChanged, match=f"S: carbon of X: {told}"):
+        mixed(parts(gas=[1.0]), parts(timedelta(minutes=minutes), wind=[1.0]))

@@ -151,6 +151,9 @@ def test_the_archive_has_no_wet_bulb_so_it_is_derived_and_flagged():
         (lambda a: a["hourly"].pop("temperature_2m"), "temperature_2m does not have one value for each"),
         (lambda a: a["hourly"]["temperature_2m"].pop(), "temperature_2m does not have one value for each"),
         (lambda a: a.pop("hourly"), "it has no hourly values"),
+        (lambda a: a.update(hourly_units="as usual"), "it has no hourly values"),
+        (lambda a: a["hourly"].update(time="all day"), "its times are all day"),
+        (lambda a: a["hourly"].update(time=24), "its times are 24"),
         (lambda a: a["hourly"]["time"].__setitem__(0, "2024-05-13"), "its times cannot be read"),
     ],
 )
