@@ -39,7 +39,7 @@ def jump_of(rows: pd.DataFrame) -> tuple[datetime, float, float] | None:
     at = [(int(i), int(i) + apart) for apart in (1, 2) for i in _jumps(values, apart)[:1]]
     if not at:
         return None
-    before, after = min(at, key=lambda pair: pair[1])
+    before, after = min(at, key=lambda pair: (pair[1], pair[0]))
     since = rows[(days > table.index[before]) & (days <= table.index[after])]
     middle = np.sqrt(values[before, 1] * values[after, 1])
     changed = (since.value.abs() > middle) == bool(values[after, 1] > values[before, 1])
