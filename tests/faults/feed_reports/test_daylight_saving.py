@@ -8,7 +8,8 @@ import pytest
 import responses
 
 from planner.errors import ConfigError
-from planner.timegrid import iso_week, zone
+from planner.sources.align import align
+from planner.timegrid import TimeGrid, iso_week, zone
 from tests.feed_reports import (
     ENTSOE,
     PRICE,
@@ -59,7 +60,24 @@ def test_a_year_has_all_its_hours(report):
 
 @responses.activate
 @report("entsoe-py#331")
-def test_no_hour_stands_twice_in_a_week_of_the_clocks(report):
+def test_a_day_of_the_clocks_in_two_periods_with_an_hour_missing_between_is_neither_shifted_nor_refused(report):
+    first, last = utc(2024, 3, 30, 23), utc(2024, 3, 31, 22)
+    broken = prices(
+        price(first, first + 3 * HOUR, [0.0, 1.0, 2.0]),
+        price(first + 4 * HOUR, last, [float(hour) for hour in range(4, 23)]),
+    )
+    rows = entsoe_prices(broken, first, last)
+    assert len(rows) == 22  # of the 23 hours of that day
+    assert first + 3 * HOUR not in rows.index
+    assert all(value == (t - first) / HOUR for t, value in rows.items())
+    whole = opened("entsoe", now=last).fetch("price", "DE-LU", first, last)
+    filled = align(whole, TimeGrid(first, 60, 23), zone("Europe/Rome"))
+    assert filled.flags == (("filled", 1),)
+    assert filled.values[3] * 1000 == pytest.approx(3.0)
+
+
+@responses.activate
+def test_no_hour_stands_twice_in_a_week_of_the_clocks():
     grid = iso_week("2025-W43", zone("Europe/Berlin"), 60)
     serving(responses, PRICE, lambda p: price_answer(moment(p["start"]), moment(p["end"]), HOUR))
     rows = opened("energy-charts", now=grid.end).fetch("price", "DE-LU", grid.start, grid.end).rows

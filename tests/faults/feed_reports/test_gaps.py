@@ -8,6 +8,8 @@ import pytest
 import responses
 
 from planner.errors import DataUnavailable
+from planner.sources.align import align
+from planner.timegrid import TimeGrid, zone
 from tests.feed_reports import (
     EM,
     ENTSOE,
@@ -44,16 +46,18 @@ def test_a_missing_position_of_a_fixed_curve_is_a_gap_and_no_shift(report):
 
 @responses.activate
 @report("entsoe-py#66")
-def test_a_type_without_a_value_is_no_zero(report):
+def test_a_period_that_is_missing_is_told_and_no_zero(report):
     first, last = utc(2026, 3, 1, 23), utc(2026, 3, 2, 23)
     gas = {i: 500.0 for i in range(1, 25) if i != 7}
     document = entsoe_document(
         entsoe_series(first, last, gas, psr="B04"), entsoe_series(first, last, [500.0] * 24, psr="B19")
     )
     serving(responses, ENTSOE, lambda p: document)
-    rows = opened("entsoe", now=last).fetch("carbon", "DE-LU", first, last).rows
-    assert set(rows.value) == {185.0}
-    assert first + 6 * HOUR not in set(rows.t_start)
+    series = opened("entsoe", now=last).fetch("carbon", "DE-LU", first, last)
+    assert set(series.rows.value) == {185.0}
+    assert first + 6 * HOUR not in set(series.rows.t_start)
+    aligned = align(series, TimeGrid(first, 60, 24), zone("Europe/Paris"))
+    assert aligned.flags == (("filled", 1),)
 
 
 @responses.activate

@@ -28,7 +28,6 @@ from tests.feeds import (
     HALF,
     HOUR,
     NOW,
-    acknowledgement,
     eia_answer,
     opened,
     serving,
@@ -38,11 +37,12 @@ from tests.feeds import (
 
 @responses.activate
 @report("hass-entso-e#321")
-def test_an_outage_of_the_platform_takes_both_and_says_so(report):
-    serving(responses, ENTSOE, lambda p: acknowledgement())
+def test_an_outage_of_the_platform_takes_both_and_says_so(report, monkeypatch):
+    monkeypatch.setattr("planner.sources.retry.BudgetRetry.is_retry", lambda *a, **k: False)
+    serving(responses, ENTSOE, lambda p: (503, "<html>Scheduled maintenance is currently underway.</html>"))
     serving(responses, PRICE, lambda p: (404, {"detail": "no content found"}))
     links = tuple(Link(name, opened(name), "DE-LU") for name in ("entsoe", "energy-charts"))
-    with pytest.raises(DataUnavailable, match=r"no source has price: entsoe: .*; energy-charts: ") as caught:
+    with pytest.raises(DataUnavailable, match=r"no source has price: entsoe: .* 503 .*; energy-charts: ") as caught:
         Chain(links, lambda: NOW).fetch("price", NOW - 24 * HOUR, NOW)
     assert "entsoe and energy-charts both stand on ENTSO-E and fail together" in caught.value.why
 

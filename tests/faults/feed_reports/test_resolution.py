@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import responses
 
+from planner.errors import DataUnavailable
 from planner.sources.align import align
 from planner.timegrid import TimeGrid, zone
 from tests.feed_reports import (
+    ENTSOE,
     PRICE,
     entsoe_prices,
     price,
@@ -24,12 +26,28 @@ from tests.feeds import (
     opened,
     price_answer,
     serving,
+    times,
 )
 
 
 @responses.activate
 @report("entsoe-py#187")
-def test_the_last_and_the_first_row_of_every_window_are_there(report):
+def test_a_span_that_ends_on_a_local_midnight_has_its_last_hour_too(report):
+    day = utc(2022, 6, 6, 22)  # midnight in Stockholm
+
+    def of_days(p):
+        return prices(*(price(a, a + 24 * HOUR, [float(t.hour) for t in times(a, a + 24 * HOUR, HOUR)])
+                        for a in (day + i * 24 * HOUR for i in range(-1, 3))))  # fmt: skip
+
+    serving(responses, ENTSOE, of_days)
+    for late in range(-1, 4):
+        start = day + late * HOUR
+        rows = opened("entsoe", now=day + 72 * HOUR).fetch("price", "SE3", start, start + 24 * HOUR).rows
+        assert rows.t_start.tolist() == list(times(start, start + 24 * HOUR, HOUR))
+
+
+@responses.activate
+def test_the_last_and_the_first_row_of_every_window_are_there():
     first, last = utc(2026, 2, 1, 5), utc(2026, 3, 1, 5)
     serving(responses, PRICE, lambda p: price_answer(moment(p["start"]), moment(p["end"]) + timedelta(minutes=1), HOUR))
     rows = opened("energy-charts").fetch("price", "DE-LU", first, last).rows
@@ -48,7 +66,29 @@ def test_the_coupled_auction_is_found_once_it_has_quarter_hours(report):
 
 @responses.activate
 @report("entsoe-py#469")
-def test_hours_and_quarter_hours_in_one_answer_do_not_lie_over_each_other(report):
+def test_two_auctions_of_the_same_quarter_hours_are_not_mixed(report):
+    first, last = utc(2025, 10, 28, 23), utc(2025, 10, 29, 23)
+    coupled = price(first, last, [65.83, 62.1, 55.9, 51.38] * 24, step="PT15M", sequence="1")
+    local = price(first, last, [64.8, 62.74, 50.0, 44.2] * 24, step="PT15M", sequence="2")
+    for order in ((coupled, local), (local, coupled)):
+        responses.reset()
+        assert entsoe_prices(prices(*order), first, last).tolist() == [65.83, 62.1, 55.9, 51.38] * 24
+
+
+@responses.activate
+@report("ha_epex_spot-PR#317")
+def test_a_local_auction_does_not_stand_in_for_the_coupled_one(report):
+    first, last = utc(2026, 6, 30, 22), utc(2026, 7, 1, 22)
+    local = price(first, last, [99.0] * 96, step="PT15M", sequence="2")
+    with pytest.raises(DataUnavailable, match="has no row of the coupled auction"):
+        entsoe_prices(prices(local), first, last)
+    responses.reset()
+    coupled = price(first, last, [50.0] * 96, step="PT15M", sequence="1")
+    assert set(entsoe_prices(prices(local, coupled), first, last)) == {50.0}
+
+
+@responses.activate
+def test_hours_and_quarter_hours_in_one_answer_do_not_lie_over_each_other():
     first, last = utc(2025, 10, 26, 23), utc(2025, 10, 27, 23)
     both = prices(price(first, last, [1.0] * 24), price(first, last, [2.0] * 96, step="PT15M"))
     rows = entsoe_prices(both, first, last)
@@ -66,8 +106,7 @@ def test_quarter_hours_make_the_mean_of_their_hour(report):
 
 
 @responses.activate
-@report("ha_epex_spot-PR#317")
-def test_hours_fill_all_their_quarters(report):
+def test_hours_fill_all_their_quarters():
     first = utc(2026, 3, 3)
     serving(responses, PRICE, lambda p: price_answer(first, first + 24 * HOUR, HOUR, value=lambda t: float(t.hour)))
     series = opened("energy-charts").fetch("price", "DE-LU", first, first + 24 * HOUR)
