@@ -88,6 +88,54 @@ def extended(
     if not ends_early(series, grid):
         return None
     origin = _origin(rows, seam)
+    made = forecast_from(series, origin, grid, longer=longer, weather=weather, issued=issued)
+    if made is None:
+        return None
+    known_h = int((seam - origin) / HOUR)
+    corrected = ~np.isnan(made.errors).all(axis=1)
+    cut = origin + (0 if corrected.any() else max(0, known_h - FADE_H)) * HOUR
+    joined = pd.concat([rows[rows.t_end <= cut], _own_rows(rows, made.ahead.point, origin, cut)], ignore_index=True)
+    shift = float(bias_corrected(np.zeros(1), made.errors)[0])
+    return Extended(
+        replace(series, rows=joined), seam, cut, origin, made.past_days, made.ahead, shift, int(corrected.sum())
+    )
+
+
+@dataclass(frozen=True)
+class Made:
+    """A forecast of a series from one origin on.
+
+    Args:
+        ahead: The forecast, around the provider's own as far as it goes.
+        past_days: Whole days before the origin that it was made from.
+        errors: Actual less forecast of what the provider issued before, shape (m, H).
+    """
+
+    ahead: SignalForecast
+    past_days: int
+    errors: npt.NDArray[np.float64]
+
+
+def forecast_from(
+    series: Series,
+    origin: datetime,
+    grid: TimeGrid,
+    *,
+    longer: Series | None = None,
+    weather: Sequence[Series] = (),
+    issued: IssuedForecasts | None = None,
+) -> Made | None:
+    """Return the forecast of a series from an origin to a grid's end, or None where its past is too short.
+
+    Args:
+        series: What a source delivered; its rows after the origin are its own forecast.
+        origin: First hour that was not measured, UTC.
+        grid: The slots.
+        longer: The same signal from further back, where the source has it.
+        weather: Weather that helps to forecast, with its past, as far ahead as it is known.
+        issued: Forecasts as they were issued.
+    """
+    rows = series.rows
     past = (series if longer is None else longer).rows
     start = first_whole_day(past, origin)
     if start is None:
@@ -97,25 +145,15 @@ def extended(
     signals = {series.signal: hour_means(past, start, n_past + horizon_h)}
     signals |= {one.signal: hour_means(one.rows, start, n_past + horizon_h) for one in weather}
     signals = {name: hours for name, hours in signals.items() if not np.isnan(hours[:DAY_H]).any()}
-    provider = hour_means(rows, origin, horizon_h)
     errors = np.empty((0, horizon_h))
-    if issued is not None and origin < seam:
+    if issued is not None and origin < rows.t_end.iloc[-1]:
         errors = issued_errors(issued, series, horizon_h)
-    provided = {series.signal: Provided(provider, errors)}
+    provided = {series.signal: Provided(hour_means(rows, origin, horizon_h), errors)}
     try:
-        found = forecast_zone(
-            History(start, signals), [series.signal], origin, horizon_h=horizon_h, provided=provided
-        ).signals[series.signal]
+        found = forecast_zone(History(start, signals), [series.signal], origin, horizon_h=horizon_h, provided=provided)
     except DataUnavailable:
         return None
-    known_h = int((seam - origin) / HOUR)
-    corrected = ~np.isnan(errors).all(axis=1)
-    cut = origin + (0 if corrected.any() else max(0, known_h - FADE_H)) * HOUR
-    joined = pd.concat([rows[rows.t_end <= cut], _own_rows(rows, found.point, origin, cut)], ignore_index=True)
-    shift = float(bias_corrected(np.zeros(1), errors)[0])
-    return Extended(
-        replace(series, rows=joined), seam, cut, origin, n_past // DAY_H, found, shift, int(corrected.sum())
-    )
+    return Made(found.signals[series.signal], n_past // DAY_H, errors)
 
 
 def ends_early(series: Series, grid: TimeGrid) -> bool:
@@ -202,6 +240,37 @@ def carry_on(
         (series if one is None else replace(one.series, told=(*series.told, told[series.signal])), one)
         for series, one in zip(found, done.values(), strict=True)
     ]
+
+
+def doubtful(series: Series, grid: TimeGrid) -> bool:
+    """Return whether a series reaches the grid's end and a part of the grid is its source's own forecast."""
+    rows = series.rows
+    ahead = (rows["kind"] == "forecast") & (rows.t_end > grid.start) & (rows.t_start < grid.end)
+    return bool(ahead.any()) and rows.t_end.iloc[-1] >= grid.end
+
+
+def doubts(
+    found: Sequence[Series], long: Mapping[str, Series], grid: TimeGrid, issued: IssuedForecasts | None = None
+) -> dict[str, Extended]:
+    """Return what is not known of forecasts that reach the grid's end, by signal; the series stay as they are.
+
+    Args:
+        found: One per signal.
+        long: The same from further back.
+        grid: The slots.
+        issued: Forecasts as they were issued, which tell the source's own errors.
+    """
+    out = {}
+    for series in found:
+        seam = series.rows.t_end.iloc[-1].to_pydatetime()
+        origin = _origin(series.rows, seam)
+        if not doubtful(series, grid) or not timedelta(0) < grid.end - origin <= LONGEST:
+            continue
+        longer = _same_source(long.get(series.signal), series)
+        made = forecast_from(series, origin, grid, longer=longer, issued=issued)
+        if made is not None:
+            out[series.signal] = Extended(series, seam, seam, origin, made.past_days, made.ahead, 0.0, 0)
+    return out
 
 
 def _same_source(longer: Series | None, series: Series) -> Series | None:

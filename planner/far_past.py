@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from planner.errors import DataUnavailable
-from planner.extension import ends_early
+from planner.extension import doubtful, ends_early
 from planner.forecast import boosted
 from planner.forecast.history import PROFILE_DAYS, WEATHER
 from planner.forecast.issued import WITH_TREES
@@ -17,7 +17,7 @@ from planner.sources.csv_file import CsvFile
 from planner.sources.long_past import BUDGET_S, Budget, on_network, reach_back
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from planner.sources.chain import Link
     from planner.sources.series import Series
@@ -46,6 +46,7 @@ def far_past(
     days: int,
     spoken: Mapping[str, str],
     budget_s: float = BUDGET_S,
+    unsure: Collection[str] = (),
 ) -> FarPast:
     """Return what sources know from further back of signals that end before a grid does, and of weather that helps.
 
@@ -59,20 +60,24 @@ def far_past(
         days: Days before the grid that are wanted.
         spoken: Each signal in a sentence.
         budget_s: Time for the network, s.
+        unsure: Signals whose errors are wanted also where the source forecasts them to the grid's end.
     """
     short = {one.signal for _, delivered in groups for one in delivered if ends_early(one, grid)}
     helped = not short.isdisjoint(WITH_TREES)
     found: dict[str, Series] = {}
     shorter: dict[tuple[int, int, str, str], list[str]] = {}
     budget = Budget(budget_s)
-    for link, delivered in groups if short else ():
+    doubted = {
+        one.signal for _, delivered in groups for one in delivered if one.signal in unsure and doubtful(one, grid)
+    }
+    for link, delivered in groups if short or doubted else ():
         if isinstance(link.source, CsvFile):
             found |= _of_file(link.source, {one.signal for one in delivered}, short, grid, days, helped=helped)
         if not on_network(link.source):
             continue
         for one in delivered:
             trees = boosted.available() and (one.signal in WITH_TREES or (helped and one.signal in WEATHER))
-            if one.signal not in short and not trees:
+            if one.signal not in short | doubted and not trees:
                 continue
             wanted = days if trees else min(days, SPREAD_DAYS)
             reached = reach_back(link.source, one, link.zone, grid.start - timedelta(days=wanted), budget)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.band import Band
-from planner.config.providers import providers
+from planner.config.providers import GROUPS, providers
 from planner.errors import ConfigError, DataUnavailable
-from planner.extension import band_of, carry_on
+from planner.extension import band_of, carry_on, doubts
 from planner.far_past import far_past
 from planner.sources.align import HISTORY, Aligned, align
 from planner.sources.chain import Chain, Link
@@ -51,6 +51,8 @@ SPOKEN = {
     "wind_speed_100m": "wind",
 }
 """Each signal in a sentence."""
+
+WEATHER_SIGNALS = GROUPS["weather"]
 
 FLAT_PRICE = "flat price of the tariff"
 """Source of a price that the site file itself names."""
@@ -95,18 +97,22 @@ def gather_signals(
         DataUnavailable: A series cannot be had.
     """
     groups = _fetch(site, grid, now, offline=offline, cache=cache)
-    far = far_past(groups, grid, site.history_days, SPOKEN)
+    # What nothing turns in or shines on is not asked for its errors: they would be shown nowhere.
+    unsure = [signal for signal in FIELDS if signal not in WEATHER_SIGNALS or site.has_own_supply]
+    far = far_past(groups, grid, site.history_days, SPOKEN, unsure=unsure)
     found = [
         replace(series, told=(*series.told, far.told[series.signal])) if series.signal in far.told else series
         for _, delivered in groups
         for series in delivered
     ]
-    carried = carry_on(found, far.series, grid, SPOKEN, None if cache is None else IssuedForecasts(cache.folder))
+    issued = None if cache is None else IssuedForecasts(cache.folder)
+    carried = carry_on(found, far.series, grid, SPOKEN, issued)
+    doubted = doubts([series for series in found if series.signal in unsure], far.series, grid, issued)
     fetched = _aligned(site, grid, [series for series, _ in carried])
     bands = [
-        band_of(FIELDS[series.signal], done, aligned.values, grid)
+        band_of(FIELDS[series.signal], ahead, aligned.values, grid)
         for (series, aligned), (_, done) in zip(fetched, carried, strict=True)
-        if done is not None
+        if (ahead := done or doubted.get(series.signal)) is not None
     ]
     gathered = _gathered(site, grid, fetched, now)
     known = physical([band for band in bands if band is not None], gathered.signals)

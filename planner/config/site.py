@@ -116,6 +116,11 @@ class Site:
         )
 
     @property
+    def has_own_supply(self) -> bool:
+        """Whether sun or wind stands behind any block's meter."""
+        return any(block.solar is not None or block.wind is not None for block in self.blocks)
+
+    @property
     def has_solar(self) -> bool:
         """Whether any block or any farm off site has a solar array; nothing else asks for sunshine."""
         arrays = [block.solar for block in self.blocks] + [ppa.solar for ppa in self.ppas]

@@ -39,9 +39,23 @@ def cross_faded(provider: npt.NDArray[np.float64], own: npt.NDArray[np.float64])
     Returns:
         Shape (H,), NaN nowhere; an hour that the provider lacks in between is ours.
     """
+    if np.isnan(provider).all():
+        return own
+    weight = provider_weight(provider)
+    return np.where(np.isnan(provider), own, weight * np.nan_to_num(provider) + (1.0 - weight) * own)
+
+
+def provider_weight(provider: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return how much a provider's forecast counts in each hour against ours.
+
+    Args:
+        provider: Its forecast, NaN from its end on, shape (H,).
+
+    Returns:
+        Shape (H,): 1 as far as it goes, sliding down before its end, 0 after it.
+    """
     known = np.flatnonzero(~np.isnan(provider))
     if not known.size:
-        return own
-    left_h = known[-1] + 1 - np.arange(len(own))
-    weight = np.clip(left_h / (min(FADE_H, known.size) + 1), 0.0, 1.0)
-    return np.where(np.isnan(provider), own, weight * np.nan_to_num(provider) + (1.0 - weight) * own)
+        return np.zeros(len(provider))
+    left_h = known[-1] + 1 - np.arange(len(provider))
+    return np.clip(left_h / (min(FADE_H, known.size) + 1), 0.0, 1.0)

@@ -30,8 +30,11 @@ class Scale:
 
     def back(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return values in their unit, any shape."""
-        out = values if self.width is None else np.sinh(values) * self.width
-        return out if self.lowest is None and self.highest is None else np.clip(out, self.lowest, self.highest)
+        return self.within(values if self.width is None else np.sinh(values) * self.width)
+
+    def within(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return values in their unit, none beyond what may be, any shape."""
+        return values if self.lowest is None and self.highest is None else np.clip(values, self.lowest, self.highest)
 
 
 _CARBON_WIDTH = 0.05  # of the median: a logarithm in all but the last grams, because errors grow with the level

@@ -15,9 +15,10 @@ from planner.forecast.blend import blend_paths
 from planner.forecast.bridge import bias_corrected, cross_faded
 from planner.forecast.history import DAY_H, PROFILE_DAYS, History, filled
 from planner.forecast.issued import BLEND, Task, best_model, issue, scale_before, told
+from planner.forecast.provider_spread import ProviderSpread, provider_spread
 from planner.forecast.scale import Scale
 from planner.forecast.scenarios import draw_shares
-from planner.forecast.spread import LEVELS, WINDOW, spread_at
+from planner.forecast.spread import LEVELS, WINDOW, Spread, spread_at
 from planner.timegrid import iso
 
 LEAST_DAYS = 7
@@ -139,16 +140,34 @@ def _signal(
 ) -> SignalForecast:
     model, points, scale = made
     point = points[-1]
+    theirs = None
     if provided is not None:
         corrected = bias_corrected(provided.path, provided.past_errors)
         point = scale.there(cross_faded(corrected, scale.back(point)))
+        theirs = provider_spread(provided.path, provided.past_errors)
     spread = spread_at(errors, origins, at) if len(origins) else None
     quantiles = paths = None
     if spread is not None:
         levels = np.repeat(np.array(LEVELS)[:, None], len(point), axis=1)
-        quantiles = scale.back(point + spread.offsets(levels))
-        paths = None if shares is None else scale.back(point + spread.offsets(shares))
+        quantiles = _around(point, spread, theirs, scale, levels)
+        paths = None if shares is None else _around(point, spread, theirs, scale, shares)
     return SignalForecast(model, scale.back(point), quantiles, paths)
+
+
+def _around(
+    point: npt.NDArray[np.float64],
+    spread: Spread,
+    theirs: ProviderSpread | None,
+    scale: Scale,
+    shares: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Return values at shares of their distribution, in the unit: around a provider's forecast its own errors lie."""
+    own = scale.back(point + spread.offsets(shares))
+    if theirs is None:
+        return own
+    middle = scale.back(point)
+    mixed = middle + theirs.weight * theirs.offsets(shares) + (1.0 - theirs.weight) * (own - middle)
+    return scale.within(mixed)
 
 
 def _past_origins(at: int, horizon_h: int) -> npt.NDArray[np.int64]:

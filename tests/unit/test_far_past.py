@@ -39,11 +39,11 @@ def price(t):
     return 120.0 + 20.0 * np.sin(2 * np.pi * t.hour / 24) - 6.0 * wind(t)
 
 
-def weather_answer(given):
+def weather_answer(given, now=NOW):
     if "start_date" in given:
         first, last = moment(f"{given['start_date']}T00:00"), moment(f"{given['end_date']}T00:00") + DAY
     else:
-        today = NOW.replace(hour=0, minute=0)
+        today = now.replace(hour=0, minute=0)
         first, last = today - int(given["past_days"]) * DAY, today + int(given["forecast_days"]) * DAY
     stamps = list(times(first, last, HOUR))
     units = {
@@ -89,12 +89,12 @@ def grid_at(now):
     return TimeGrid(now.replace(hour=0, minute=0) + DAY, 60, 168)
 
 
-def gathered(cache, now=NOW, signals=("wind_speed_100m",)):
+def gathered(cache, now=NOW, signals=("wind_speed_100m",), *, prices=True):
     """What a plan asks for first: 28 days and the week."""
     grid = grid_at(now)
     charts = Link("energy-charts", opened("energy-charts", cache, now=now), "DE-LU")
     meteo = Link("open-meteo", opened("open-meteo", cache, now=now, latitude=51.2, longitude=10.4), "DE-LU")
-    delivered = [charts.source.fetch("price", "DE-LU", grid.start - HISTORY, grid.end)]
+    delivered = [charts.source.fetch("price", "DE-LU", grid.start - HISTORY, grid.end)] if prices else []
     weather = [meteo.source.fetch(signal, "DE-LU", grid.start - HISTORY, grid.end) for signal in signals]
     return grid, [(charts, delivered), (meteo, weather)]
 

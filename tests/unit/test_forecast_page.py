@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from planner.extension import LONGEST
+from planner.far_past import SPREAD_DAYS
 from planner.forecast import blend, boosted
 from planner.forecast.backtest import HORIZON_H, REFIT_DAYS
 from planner.forecast.bridge import FADE_H
@@ -13,7 +14,12 @@ from planner.forecast.history import DAY_H, PROFILE_DAYS, PROFILE_H, WEATHER
 from planner.forecast.lead_error import _PERSISTENCE, _SPREADS
 from planner.forecast.spread import LEAST, LEVELS, WINDOW
 from planner.forecast.zone import LEAST_DAYS
+from planner.forecast_command import forecast_command
 from planner.forecast_history import read_past
+from planner.sources.long_past import BUDGET_S
+from planner.zone_feeds import HISTORY_DAYS
+from planner.zone_forecast import reference_plants
+from planner.zone_series import SPOKEN
 
 START = datetime(2024, 5, 13, tzinfo=UTC)
 
@@ -31,6 +37,15 @@ def test_the_example_of_sources_is_read(root, tmp_path):
         "wind_speed_10m": 5.0,
         "cloud_cover": 50.0,
     }
+
+
+def test_its_commands_have_the_options_that_it_names(root):
+    page = (root / "docs/forecast.md").read_text(encoding="utf-8")
+    (commands,) = re.findall(r"```text\n(gridpace forecast .*?)```", page, re.DOTALL)
+    known = {option for parameter in forecast_command.params for option in parameter.opts}
+    named = set(re.findall(r"--[a-z-]+", commands)) | {"--hours"}
+    assert named <= known
+    assert all(file in page for file in ("forecast.json", "forecast.csv", "forecast.html"))
 
 
 def test_its_numbers_are_those_of_the_code(root):
@@ -57,5 +72,16 @@ def test_its_numbers_are_those_of_the_code(root):
         f"irradiance, {_SPREADS['cloud_cover']} points for cloud"
     ) in page
     assert all(f"`{name}`" in page for name in (blend.NAME, boosted.NAME, boosted.NAME_WITHOUT_WEATHER, *WEATHER))
+    assert f"two years ({HISTORY_DAYS})" in page
+    assert f"at most {BUDGET_S:g} s of a plan, and for {SPREAD_DAYS} days where no trees" in page
+    assert f"tell the errors of {WINDOW} forecasts" in page
+    assert f"once {LEAST} of its forecasts are kept as issued" in page
+    assert f"for the {PROFILE_DAYS} days that a plan needs" in page
+    assert all(f"`{name}`" in page for name in SPOKEN)
+    sun, wind = reference_plants((51.0, 10.0), "wind_speed_100m").values()
+    assert f"fixed modules at {sun.plane.tilt_deg:g} degrees" in page
+    assert f"an inverter of {sun.inverter_kw:.2f} kW" in page
+    assert f"turbine at {wind.hub_height_m:g} m, of which a tenth is lost" in page
+    assert (sun.peak_kw, wind.rated_kw, wind.available_share) == (1.0, 1.0, 0.9)
     months = ((PROFILE_H + boosted.LEAST_TRAINING_H + HORIZON_H) / DAY_H + earlier) / 30.5
     assert 7.0 < months < 8.0  # "some 8 months"
