@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from planner.export import accounts_view, agreements_view, power_view, view
 from planner.export.charts.frame import TimeAxis, power_scale
-from planner.export.charts.grid import grid_figure
+from planner.export.charts.grid import SHADED, grid_figure
 from planner.export.charts.power import limit_told, power_figure
 from planner.export.charts.runs import runs_figure, shade_scale
 from planner.export.page import embedded, page
@@ -39,6 +39,7 @@ def report_html(outcome: Outcome) -> bytes:
         labels=outcome.labels,
         accounts=accounts_view.section(outcome),
         grid=embedded(grid_figure(week, time, outcome.runs, scale)),
+        shaded=any(band.signal in SHADED for band in week.bands),
         shades=shade_scale(),
         gantt=embedded(runs_figure(week, outcome.calendar, outcome.runs, time)),
         blocks=[

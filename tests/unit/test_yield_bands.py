@@ -117,7 +117,12 @@ def test_the_report_shades_what_own_sun_and_wind_may_offer():
     shown = replace(week, bands=(suns, band("price_per_kwh", np.ones((11, n)))))
     found = plan(shown, PlanOptions(gap_target=0.0, time_limit_s=20.0))
     calendar, runs = to_calendar(shown, found.schedule, status=found.status, certified_gap=0.0)
-    figure = Page(report_html(judged(shown, calendar, runs))).figures["chart-block-1-data"]
+    outcome = judged(shown, calendar, runs)
+    page = Page(report_html(outcome))
+    figure = page.figures["chart-block-1-data"]
+    assert "quantile shaded" in page.words  # of the price
+    sun_alone = replace(outcome, week=replace(shown, bands=(suns,)))
+    assert "quantile shaded" not in Page(report_html(sun_alone)).words
     low, high = (trace for trace in figure["data"] if trace.get("name") == OFFER)
     assert (low["yaxis"], high["yaxis"]) == ("y2", "y2")
     assert (low.get("fill"), high["fill"]) == (None, "tonexty")

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from planner.week import Week
     from trainer_hooks.contract import RunCalendar
 
+SHADED = ("ci_gco2_per_kwh", "price_per_kwh")
+"""Signals whose bands are drawn."""
 BAND_LEVELS = (0.10, 0.90)
 """Quantiles between which a band is drawn."""
 GREEN_HAZE = "rgba(0,158,115,0.22)"
@@ -56,8 +58,8 @@ def grid_figure(week: Week, time: TimeAxis, runs: Sequence[RunCalendar], scale: 
     price_per_mwh = signals.price_per_kwh * 1000.0
     data: list[Trace] = [
         told_time(time, "y"),
-        *_band(week, time, "ci_gco2_per_kwh", GREEN_HAZE, "y", 1.0),
-        *_band(week, time, "price_per_kwh", VERMILLION_HAZE, "y2", 1000.0),
+        *_band(week, time, SHADED[0], GREEN_HAZE, "y", 1.0),
+        *_band(week, time, SHADED[1], VERMILLION_HAZE, "y2", 1000.0),
         step_line(
             time,
             signals.ci_gco2_per_kwh,
