@@ -36,7 +36,9 @@ def test_help_loads_nothing_heavy():
     assert done.stderr.strip() == "[]"
 
 
-@pytest.mark.parametrize("command", ["plan", "report", "export", "check", "init", "doctor", "demo", "forecast", "backtest"])
+@pytest.mark.parametrize(
+    "command", ["plan", "report", "export", "check", "init", "doctor", "demo", "forecast", "backtest"]
+)
 def test_every_command_has_help(command):
     done = CliRunner().invoke(cli, [command, "--help"])
     assert done.exit_code == 0
