@@ -23,7 +23,7 @@ from planner.timegrid import iso
 from planner.zone_feeds import wind_of
 from planner.zone_series import SPOKEN, this_hour
 from power.renewables import SolarArray
-from power.sun import Plane
+from power.sun import Plane, cloudy_ghi_w_per_m2
 from power.wind import WindTurbines
 
 if TYPE_CHECKING:
@@ -226,23 +226,32 @@ def _yields(made: Mapping[str, Told], feeds: Feeds, at: datetime) -> dict[str, T
         return {}
     wind = wind_of(made) or ""
     plants = feeds.plants or reference_plants(feeds.place, wind)
+    weather = dict(made)
+    if "ghi" not in made and "cloud_cover" in made:
+        weather["ghi"] = _sunshine(made["cloud_cover"], feeds.place, at)
     found = {}
     for name, plant in plants.items():
         drivers = needs(plant, wind)
-        if not set(drivers) <= set(made):
+        if not set(drivers) <= set(weather):
             continue
-        ahead = yield_forecast(plant, feeds.place, at, 60, {key: made[key].ahead for key in drivers}, wind)
-        told = made[drivers[0]]
-        found[name] = Told(
-            ahead,
-            UNIT,
-            "",
-            f"{told.source} through the physics of {plant.name!r}",
-            told.licence,
-            told.past_days,
-            told.provider_until,
-        )
+        ahead = yield_forecast(plant, feeds.place, at, 60, {key: weather[key].ahead for key in drivers}, wind)
+        told = weather[drivers[0]]
+        source = f"{told.source} through the physics of {plant.name!r}"
+        found[name] = Told(ahead, UNIT, "", source, told.licence, told.past_days, told.provider_until)
     return found
+
+
+def _sunshine(cloud: Told, place: tuple[float, float], at: datetime) -> Told:
+    """Return the sunshine under the clouds that are forecast, where a zone's sources know no better."""
+
+    def under(cover_pct: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        return cloudy_ghi_w_per_m2(*place, at, 60, cover_pct)
+
+    paths = cloud.ahead.paths
+    ahead = SignalForecast(
+        f"{cloud.ahead.model} of cloud cover", under(cloud.ahead.point), None, None if paths is None else under(paths)
+    )
+    return replace(cloud, ahead=ahead)
 
 
 def reference_plants(place: tuple[float, float], wind: str) -> dict[str, SolarArray | WindTurbines]:

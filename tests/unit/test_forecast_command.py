@@ -123,6 +123,28 @@ def test_table_page_csv_and_json_of_files(sources, tmp_path):
     assert "5 to 95 %" in page
 
 
+def test_where_only_clouds_are_known_the_sun_shines_beneath_them(sources):
+    text = FILES.replace(
+        'columns.ghi = { column = "ghi", unit = "W/m2" }', 'columns.cloud_cover = { column = "ghi", unit = "%" }'
+    )
+    sky = sources.parent / "sky.csv"
+    head, *lines = sky.read_text(encoding="utf-8").splitlines()
+    cells = [line.split(",") for line in lines]
+    sky.write_text("\n".join([head, *(f"{t},{min(100.0, float(c))},{m}" for t, c, m in cells)]), encoding="utf-8")
+    sources.write_text(text, encoding="utf-8")
+    opener = Opener(None, offline=True, clock=lambda: NOW)
+    feeds = feeds_of_file(sources, "XX", opener, place=(51.0, 10.0), history_days=400)
+    found = zone_forecast("XX", fetch_series(feeds, NOW, None, 168)[0], feeds, NOW, n_paths=25)
+    sun = found.signals["solar_yield"].ahead
+    assert sun.model == "robust-blend/1 of cloud cover through PVWatts"
+    assert "ghi" not in found.signals
+    hour = np.array([t.hour for t in found.starts])
+    assert (sun.paths[:, (hour < 3) | (hour > 20)] == 0.0).all()
+    # Clouds of the afternoon let a quarter through at least.
+    assert sun.paths[:, hour == 11].min() > 0.1
+    assert sun.paths.max() <= 1.0 / 1.2
+
+
 def test_json_alone_on_standard_output_and_a_horizon_that_is_no_week(sources, tmp_path):
     origin = START + timedelta(days=100)
     asked = ["--origin", origin.isoformat(), "--hours", "60", "--json", "--out", str(tmp_path / "o")]

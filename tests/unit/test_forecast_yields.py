@@ -14,7 +14,7 @@ from planner.forecast.spread import LEVELS
 from planner.forecast.yields import path_quantiles, yield_forecast, yields
 from planner.forecast.zone import SignalForecast, forecast_zone
 from power.renewables import SolarArray
-from power.sun import Plane, plane_irradiance_w_per_m2
+from power.sun import Plane, cloudy_ghi_w_per_m2, plane_irradiance_w_per_m2
 from power.wind import WindTurbines
 
 PLACE = (48.0, 11.0)
@@ -60,6 +60,19 @@ def test_where_the_sun_is_down_nothing_is_yielded_whatever_is_said_of_sunshine(a
     # Rise and set at 48 N, 11 E in June: about 03:15 and 19:20 UTC.
     assert (found[:, [0, 1, 2, 20, 21, 22, 23]] == 0.0).all()
     assert (found[:, 4:19] > 0.0).all()
+
+
+def test_sunshine_under_clouds_by_hand():
+    day = datetime(2024, 6, 20, tzinfo=UTC)
+    cover = np.repeat(np.array([[0.0], [50.0], [100.0]]), 24, axis=1)
+    clear, half, overcast = cloudy_ghi_w_per_m2(*PLACE, day, 60, cover)
+    # Haurwitz: 1098 cos z exp(-0.059 / cos z); the sun stands at 65.4 degrees at noon, which is 11:17 UTC there.
+    high = np.cos(np.radians(90.0 - 65.4))
+    assert clear[11] == pytest.approx(1098.0 * high * np.exp(-0.059 / high), rel=0.01)
+    seen = clear > 0.0
+    assert overcast[seen] / clear[seen] == pytest.approx(np.full(seen.sum(), 0.25))
+    assert half[seen] / clear[seen] == pytest.approx(np.full(seen.sum(), 1.0 - 0.75 * 0.5**3.4))
+    assert (clear[[0, 1, 2, 20, 21, 22, 23]] == 0.0).all()
 
 
 def weather(days, seed=0):
