@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 _HOUR = timedelta(hours=1)
 _BACK = timedelta(hours=24)  # some providers are hours late
 _SUN_BACK = timedelta(days=28)
+_SUN = ("ghi", "solar_generation")  # what the sun makes tells if stamps mean what they are taken for
 _SIGNALS = {
     "uk-carbon-intensity": ("carbon",),
-    "energy-charts": ("carbon", "price"),
+    "energy-charts": ("carbon", "price", "solar_generation"),
     "entsoe": ("carbon", "price", "wind_generation", "solar_generation", "generation"),
-    "eia": ("carbon",),
+    "eia": ("carbon", "solar_generation"),
     "electricity-maps": ("carbon", "price"),
     "watttime": ("carbon",),
     "open-meteo": ("dry_bulb", "wet_bulb", "ghi", "wind_speed_100m"),
@@ -121,10 +122,10 @@ def _one(
     provider: str, source: Source, signal: str, zone: str, place: tuple[float, float] | None, now: datetime
 ) -> Probe | None:
     this_hour = now.replace(minute=0, second=0, microsecond=0)
-    back = _SUN_BACK if signal == "ghi" else _BACK
+    back = _SUN_BACK if signal in _SUN else _BACK
     try:
         series = source.fetch(signal, zone, this_hour - back, this_hour + _HOUR)
-        noon = _noon(series, place) if signal == "ghi" and place is not None else ""
+        noon = _noon(series, place) if signal in _SUN and place is not None else ""
     except ConfigError:
         return None  # it has no such zone
     except GridpaceError as error:

@@ -24,6 +24,7 @@ def sources_group(context: click.Context) -> None:
             ("coverage", facts.coverage),
             ("horizon", facts.horizon),
             ("licence", facts.licence),
+            ("stamps", facts.stamps),
             ("stands on", facts.upstream),
         ):
             click.echo(f"{'':<21}{word:<10}{told}")

@@ -21,6 +21,7 @@ class Facts:
         horizon: How far ahead, for people.
         licence: Licence and attribution.
         upstream: On whose data it stands: providers of one upstream fail together.
+        stamps: What its times mean, for people; rows inside are from their start to their end, UTC.
         keyed: Whether it needs a key.
         based: Whether it can be told the basis of the carbon intensity.
     """
@@ -32,6 +33,7 @@ class Facts:
     horizon: str
     licence: str
     upstream: str
+    stamps: str = "starts of intervals, UTC"
     keyed: bool = False
     based: bool = False
 
@@ -49,7 +51,7 @@ _ALL = ("carbon", "price", "weather")
 FACTS = {
     facts.name: facts
     for facts in (
-        Facts("csv", _ALL, "", "your own file", "as the file", "your own", "the file"),
+        Facts("csv", _ALL, "", "your own file", "as the file", "your own", "the file", "as you declare them"),
         Facts(
             "demo", _ALL, "", "three made-up zones", "four weeks of 2024", "Apache-2.0, synthetic", "demo", based=True
         ),
@@ -67,18 +69,19 @@ FACTS = {
         Facts(
             "eia",
             ("carbon",),
-            "",
+            "solar generation",
             "United States, zones as CISO, ERCO, PJM",
             "the past, some hours late",
             "public domain",
             "EIA",
+            "ends of hours, UTC",
             keyed=True,
             based=True,
         ),
         Facts(
             "energy-charts",
             ("carbon", "price"),
-            "",
+            "solar generation",
             "Europe, zones as DE-LU, FR",
             "prices to the end of the next day, carbon the past",
             "differs by zone, mostly CC BY 4.0",
@@ -104,6 +107,7 @@ FACTS = {
             "16 days",
             "CC BY 4.0, free for non-commercial use",
             "Open-Meteo",
+            "starts of hours, of irradiance ends, UTC",
         ),
         Facts(
             "uk-carbon-intensity",

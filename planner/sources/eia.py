@@ -1,8 +1,9 @@
-"""Carbon intensity of a balancing authority of the United States: EIA's hourly generation times fuel factors."""
+"""Carbon intensity and sunshine's power of a balancing authority of the United States, from EIA's hourly generation."""
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import pandas as pd
 from planner.errors import ConfigError
 from planner.sources.fuels import MIX_BASES, fuel_factors
 from planner.sources.keys import need_key
-from planner.sources.mix import mix_intensity
+from planner.sources.mix import mix_intensity, solar_power
 from planner.sources.pages import Page, Paging
 from planner.sources.request import Request
 from planner.sources.rows import NoValues, make_series, to_number, to_numbers
@@ -35,6 +36,9 @@ _WINDOW = timedelta(days=7)  # 168 hours of some 16 types fit one page, of 30 th
 _SETTLED = timedelta(days=5)
 _TTL = timedelta(hours=1)
 _STAMP = "%Y-%m-%dT%H"
+_HOURS = re.compile(r"\d{4}-\d\d-\d\dT\d\d", re.ASCII)
+_SIGNALS = ("carbon", "solar_generation")
+_SOLAR = ("SUN", "SNB")
 _FUELS = {
     "COL": "coal",
     "NG": "gas",
@@ -80,36 +84,39 @@ class Eia:
         return source
 
     def fetch(self, signal: str, zone: str, start: datetime, end: datetime) -> Series:
-        """Return the hourly carbon intensity of what was generated in [start, end); it ends some hours ago.
+        """Return the hourly carbon intensity of what was generated, or the solar part, in [start, end).
 
-        The provider's stamps are the ends of hours, UTC: a row starts one hour before its stamp.
+        It ends some hours ago. The provider's stamps are ends of hours, UTC: a row starts one hour before its stamp.
 
         Raises:
-            ConfigError: The signal is not carbon.
+            ConfigError: The provider has no such signal.
             AuthError: There is no key, or it is refused.
             DataUnavailable: Nothing usable came (see `Http.get` for its kinds).
         """
-        if signal != "carbon":
-            raise ConfigError(f"{_NAME} has no {signal}", fix="ask for carbon")
-        subject = f"{_NAME}: carbon of {zone}"
+        if signal not in _SIGNALS:
+            raise ConfigError(f"{_NAME} has no {signal}", fix=f"ask for {' or '.join(_SIGNALS)}")
+        subject = f"{_NAME}: {signal} of {zone}"
 
         def read(pages: list[Page]) -> Series:
-            return self._series(zone, self._rows(pages, subject))
+            parts = _parts(pages, subject)
+            if signal == "carbon":
+                return self._series(signal, zone, mix_intensity(parts, _FUELS, fuel_factors(self.basis), subject))
+            return self._series(signal, zone, solar_power(parts, _SOLAR, subject))
 
         windows = [
-            Window(first, last, self._request(zone, first, last))
+            Window(first, last, self._request(signal, zone, first, last))
             for first, last in spans(start, min(end, self.http.clock()), _WINDOW)
         ]
         nothing = NoValues(
-            f"{_NAME} has no carbon of {zone} from {iso(start)} to {iso(end)}",
+            f"{_NAME} has no {signal} of {zone} from {iso(start)} to {iso(end)}",
             why="it tells what was, some hours later",
             fix="check the zone and the span, or use another source",
         )
         paging = Paging(lambda answer: _page(answer, zone, subject), _PAGE)
         found = fetch_windows(self.http, windows, read, start, end, nothing=nothing, paging=paging)
-        return replace(self._series(zone, found.rows), fetched_at=found.fetched_at)
+        return replace(self._series(signal, zone, found.rows), fetched_at=found.fetched_at)
 
-    def _request(self, zone: str, first: datetime, last: datetime) -> Request:
+    def _request(self, signal: str, zone: str, first: datetime, last: datetime) -> Request:
         params = (
             ("frequency", "hourly"),
             ("data[0]", "value"),
@@ -126,29 +133,13 @@ class Eia:
         )
         url = f"{self.base_url}/electricity/rto/fuel-type-data/data/"
         secret = (("api_key", need_key("eia", _NAME)),) if not self.http.offline else ()
-        return Request(_NAME, f"carbon of {zone}", url, params, _TTL, last + _SETTLED, secret_params=secret)
+        return Request(_NAME, f"{signal} of {zone}", url, params, _TTL, last + _SETTLED, secret_params=secret)
 
-    def _rows(self, pages: list[Page], subject: str) -> pd.DataFrame:
-        data = [entry for page in pages for entry in page.items]
-        if not data:
-            raise NoValues(f"{subject}: the answer has no rows", fix="check the zone and the span")
-        ends = pd.DatetimeIndex([_stamp(cell(entry, "period", subject), subject) for entry in data])
-        fuels = [str(cell(entry, "fueltype", subject)) for entry in data]
-        total, different = pages[-1].total, len(set(zip(ends, fuels, strict=True)))
-        if total is not None and different < total:
-            raise changed(subject, f"it holds {different} of {total} rows")
-        values = to_numbers(
-            [cell(entry, "value", subject) for entry in data],
-            "generation",
-            lambda i: f"{subject}, {fuels[i]} of the hour until {data[i]['period']}",
-        )
-        parts = pd.DataFrame({"t_start": ends - _HOUR, "t_end": ends, "part": fuels, "value": values, "kind": "actual"})
-        parts = parts[~parts.part.isin(_STORAGE)]
-        return mix_intensity(parts, _FUELS, fuel_factors(self.basis), subject)
-
-    def _series(self, zone: str, rows: pd.DataFrame) -> Series:
-        source = f"{_NAME} {zone}, mix x {fuel_factors(self.basis).id}"
-        return make_series(signal="carbon", zone=zone, rows=rows, source=source, licence=LICENCE, basis=self.basis)
+    def _series(self, signal: str, zone: str, rows: pd.DataFrame) -> Series:
+        carbon = signal == "carbon"
+        source = f"{_NAME} {zone}, mix x {fuel_factors(self.basis).id}" if carbon else f"{_NAME} {zone}"
+        basis = self.basis if carbon else ""
+        return make_series(signal=signal, zone=zone, rows=rows, source=source, licence=LICENCE, basis=basis)
 
 
 def _page(payload: Any, zone: str, subject: str) -> Page:
@@ -165,8 +156,30 @@ def _page(payload: Any, zone: str, subject: str) -> Page:
     return Page(data, len(data), None if math.isnan(total) else int(total))
 
 
+def _parts(pages: list[Page], subject: str) -> pd.DataFrame:
+    data = [entry for page in pages for entry in page.items]
+    if not data:
+        raise NoValues(f"{subject}: the answer has no rows", fix="check the zone and the span")
+    told = [cell(entry, "period", subject) for entry in data]
+    stamps = {text: _stamp(text, subject) for text in dict.fromkeys(map(str, told))}
+    ends = pd.DatetimeIndex(list(stamps.values()))[pd.Index(list(stamps)).get_indexer(pd.Index(map(str, told)))]
+    fuels = [str(cell(entry, "fueltype", subject)) for entry in data]
+    total, different = pages[-1].total, len(set(zip(told, fuels, strict=True)))
+    if total is not None and different < total:
+        raise changed(subject, f"it holds {different} of {total} rows")
+    values = to_numbers(
+        [cell(entry, "value", subject) for entry in data],
+        "generation",
+        lambda i: f"{subject}, {fuels[i]} of the hour until {data[i]['period']}",
+    )
+    parts = pd.DataFrame({"t_start": ends - _HOUR, "t_end": ends, "part": fuels, "value": values, "kind": "actual"})
+    return parts[~parts.part.isin(_STORAGE)]
+
+
 def _stamp(text: Any, subject: str) -> datetime:
     try:
-        return datetime.strptime(text, _STAMP).replace(tzinfo=UTC)
-    except (TypeError, ValueError) as exc:
-        raise changed(subject, f"period {text!r} is no hour such as 2024-01-01T05") from exc
+        if _HOURS.fullmatch(text):
+            return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except (TypeError, ValueError):
+        pass
+    raise changed(subject, f"period {text!r} is no hour such as 2024-01-01T05")

@@ -12,7 +12,7 @@ import pandas as pd
 
 from planner.errors import ConfigError
 from planner.sources.fuels import MIX_BASES, fuel_factors
-from planner.sources.mix import mix_intensity
+from planner.sources.mix import mix_intensity, solar_power
 from planner.sources.request import Request
 from planner.sources.resample import ends_of
 from planner.sources.rows import NoValues, make_series, to_numbers
@@ -32,7 +32,11 @@ LICENCE = "CC BY 4.0, Bundesnetzagentur | SMARD.de and others, through Energy-Ch
 _NAME = "Energy-Charts"
 _WINDOW = timedelta(days=7)
 _SETTLED = timedelta(days=3)
-_TTL = timedelta(minutes=30)
+_TTL = {
+    "price": timedelta(minutes=30),
+    "carbon": timedelta(minutes=15),
+    "solar_generation": timedelta(minutes=15),
+}
 _AHEAD = timedelta(days=2)
 _COUNTRY_LETTERS = 2
 _NO_TIME = 2**33  # seconds: in the year 2242
@@ -57,6 +61,7 @@ _FUELS = {
     "Wind offshore": "wind",
     "Wind onshore": "wind",
 }
+_SOLAR = ("Solar",)
 _NO_GENERATION = (  # storage gives back what was counted when it was made; the rest is no generation
     "Battery",
     "Hydro pumped storage",
@@ -96,7 +101,7 @@ class EnergyCharts:
         return source
 
     def fetch(self, signal: str, zone: str, start: datetime, end: datetime) -> Series:
-        """Return the price, or the carbon intensity of the country's own generation, in [start, end).
+        """Return the price, the carbon intensity of the country's own generation, or its solar part, in [start, end).
 
         Prices are published to the end of the next day; generation ends an hour or two ago.
 
@@ -104,15 +109,20 @@ class EnergyCharts:
             ConfigError: The provider has no such signal.
             DataUnavailable: Nothing usable came (see `Http.get` for its kinds).
         """
-        if signal not in {"price", "carbon"}:
-            raise ConfigError(f"{_NAME} has no {signal}", fix="ask for price or carbon")
+        if signal not in _TTL:
+            raise ConfigError(f"{_NAME} has no {signal}", fix=f"ask for {', '.join(_TTL)}")
         subject = f"{_NAME}: {signal} of {zone}"
         licences: list[str] = []
 
         def read(answer: Any) -> Series:
             if isinstance(answer, dict) and isinstance(answer.get("license_info"), str):
                 licences.append(answer["license_info"])
-            rows = self._prices(answer, subject) if signal == "price" else self._mix(answer, subject)
+            if signal == "price":
+                rows = self._prices(answer, subject)
+            elif signal == "carbon":
+                rows = mix_intensity(self._parts(answer, subject), _FUELS, fuel_factors(self.basis), subject)
+            else:
+                rows = solar_power(self._parts(answer, subject), _SOLAR, subject)
             return replace(self._series(signal, zone, rows), licence=licences[-1] if licences else LICENCE)
 
         until = min(end, self.http.clock() + _AHEAD)
@@ -134,7 +144,7 @@ class EnergyCharts:
         # The answer holds the row of the end too.
         params = (place, ("start", iso(first)), ("end", iso(last - timedelta(minutes=1))))
         url, settled = f"{self.base_url}/{path}", last + _SETTLED
-        return Request(_NAME, f"{signal} of {zone}", url, params, _TTL, settled, absent=((404, ""),))
+        return Request(_NAME, f"{signal} of {zone}", url, params, _TTL[signal], settled, absent=((404, ""),))
 
     def _prices(self, payload: Any, subject: str) -> pd.DataFrame:
         starts, ends = self._times(payload, subject)
@@ -145,7 +155,7 @@ class EnergyCharts:
         kind = np.where(starts < pd.Timestamp(self.http.clock()), "actual", "forecast")
         return pd.DataFrame({"t_start": starts, "t_end": ends, "value": values, "kind": kind, "flags": ""})
 
-    def _mix(self, payload: Any, subject: str) -> pd.DataFrame:
+    def _parts(self, payload: Any, subject: str) -> pd.DataFrame:
         starts, ends = self._times(payload, subject)
         parts = []
         for entry in entries(payload, "production_types", subject):
@@ -157,8 +167,7 @@ class EnergyCharts:
                 parts.append(pd.DataFrame({"t_start": starts, "t_end": ends, "part": name, "value": values}))
         if not parts:
             raise NoValues(f"{subject}: the answer has no type of generation", fix="check the zone")
-        table = pd.concat(parts, ignore_index=True).assign(kind="actual")
-        return mix_intensity(table, _FUELS, fuel_factors(self.basis), subject)
+        return pd.concat(parts, ignore_index=True).assign(kind="actual")
 
     @staticmethod
     def _times(payload: Any, subject: str) -> tuple[pd.DatetimeIndex, pd.DatetimeIndex]:
@@ -190,7 +199,8 @@ class EnergyCharts:
         return to_numbers(cells, column, lambda i: f"{subject}, row of {starts[i]:%Y-%m-%dT%H:%M:%SZ}")
 
     def _series(self, signal: str, zone: str, rows: pd.DataFrame) -> Series:
-        what = zone if signal == "price" else f"{zone}, mix of {_country(zone)} x {fuel_factors(self.basis).id}"
+        mixed = f"{zone}, mix of {_country(zone)} x {fuel_factors(self.basis).id}"
+        what = {"price": zone, "carbon": mixed}.get(signal, f"{zone}, mix of {_country(zone)}")
         return make_series(
             signal=signal,
             zone=zone,

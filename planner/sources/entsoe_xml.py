@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from planner.sources.rows import NoValues, to_number
@@ -15,6 +16,8 @@ from planner.sources.shape import changed, instant
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
+
+    import numpy.typing as npt
 
 _RESOLUTIONS = {f"PT{minutes}M": timedelta(minutes=minutes) for minutes in (1, 5, 15, 30, 60)} | {
     "PT1H": timedelta(hours=1),
@@ -107,41 +110,59 @@ def _period(period: Element, curve_type: str, subject: str) -> tuple[timedelta, 
     if step is None or not timedelta(0) < end - start <= _LONGEST or (end - start) % step:
         span = f"{start:%Y-%m-%dT%H:%MZ} to {end:%Y-%m-%dT%H:%MZ}"
         raise changed(subject, f"its period from {span} is in steps of {name!r}")
-    count = (end - start) // step
-    values: dict[int, float] = {}
-    twice: set[int] = set()
+    values, given = _values(period, start, step, (end - start) // step, subject)
+    if curve_type == _VARIABLE:
+        last = np.maximum.accumulate(np.where(given > 0, np.arange(len(values)), -1))
+        values = np.where(last >= 0, values[last], math.nan)
+    # What was delivered twice stays so, to be flagged with all other duplicates.
+    places = np.repeat(np.arange(len(values)), np.maximum(given, 1))
+    places = places[~np.isnan(values[places])]
+    starts = np.datetime64(start.replace(tzinfo=None), "us") + places * np.timedelta64(step)
+    ends = starts + np.timedelta64(step)
+    columns = {"t_start": pd.DatetimeIndex(starts, tz="UTC"), "t_end": pd.DatetimeIndex(ends, tz="UTC")}
+    return step, pd.DataFrame({**columns, "value": values[places]})
+
+
+def _values(
+    period: Element, start: datetime, step: timedelta, count: int, subject: str
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Return the value of each position, NaN where it is null or not given, and whether it is given once or twice."""
+    names: dict[str, str] = {}
+    told: list[str] = []
+    cells: list[str] = []
     for point in _all(period, "Point"):
-        position, value = _point(point, start, step, count, subject)
-        if position in values:
-            twice.add(position)
-        before = values.setdefault(position, value)
-        if before != value and not (math.isnan(before) and math.isnan(value)):
-            when = f"{start + (position - 1) * step:%Y-%m-%dT%H:%MZ}"
-            raise changed(subject, f"position {position} ({when}) is both {before:g} and {value:g}")
-    rows: list[tuple[datetime, datetime, float]] = []
-    value = math.nan
-    for i in range(count):
-        value = values.get(i + 1, value if curve_type == _VARIABLE else math.nan)
-        if not math.isnan(value):  # what was delivered twice stays so, to be flagged with all other duplicates
-            rows += [(start + i * step, start + (i + 1) * step, value)] * (2 if i + 1 in twice else 1)
-    table = pd.DataFrame(rows, columns=["t_start", "t_end", "value"])
-    return step, table.astype({"t_start": "datetime64[us, UTC]", "t_end": "datetime64[us, UTC]", "value": float})
-
-
-def _point(point: Element, start: datetime, step: timedelta, count: int, subject: str) -> tuple[int, float]:
-    told = _text(point, "position")
+        texts: dict[str, str | None] = {}
+        for child in point:
+            name = names.get(child.tag) or names.setdefault(child.tag, _local(child))
+            texts[name] = child.text
+        told.append((texts.get("position") or "").strip())
+        cells.append((texts.get("price.amount") or texts.get("quantity") or "").strip())
     since = f"{start:%Y-%m-%dT%H:%MZ}"
-    if not _POSITION.fullmatch(told):
-        raise changed(subject, f"a position of the period from {since} is {told!r}")
-    position = int(told)
-    if not 1 <= position <= count:
-        raise changed(subject, f"position {position} lies outside the {count} of the period from {since}")
-    cell = _text(point, "price.amount") or _text(point, "quantity")
-    try:
-        return position, to_number(cell)
-    except ValueError:
-        when = f"{start + (position - 1) * step:%Y-%m-%dT%H:%MZ}"
-        raise changed(subject, f"the value of {when} is {cell!r}") from None
+    strange = next((text for text in told if not _POSITION.fullmatch(text)), None)
+    if strange is not None:
+        raise changed(subject, f"a position of the period from {since} is {strange!r}")
+    places = np.array(told, dtype=np.int64) - 1
+    outside = places[(places < 0) | (places >= count)]
+    if outside.size:
+        raise changed(subject, f"position {outside[0] + 1} lies outside the {count} of the period from {since}")
+
+    def when(place: int) -> str:
+        return f"{start + place * step:%Y-%m-%dT%H:%MZ}"
+
+    amounts = np.empty(len(cells))
+    for i, cell in enumerate(cells):
+        try:
+            amounts[i] = to_number(cell)
+        except ValueError:
+            raise changed(subject, f"the value of {when(int(places[i]))} is {cell!r}") from None
+    values = np.full(count, math.nan)
+    values[places[::-1]] = amounts[::-1]  # of several the first
+    differing = np.flatnonzero((values[places] != amounts) & ~(np.isnan(values[places]) & np.isnan(amounts)))
+    if differing.size:
+        i, place = int(differing[0]), int(places[differing[0]])
+        both = f"{values[place]:g} and {amounts[i]:g}"
+        raise changed(subject, f"position {place + 1} ({when(place)}) is both {both}")
+    return values, np.minimum(np.bincount(places, minlength=count), 2)
 
 
 def _local(element: Element) -> str:

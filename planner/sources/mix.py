@@ -10,10 +10,11 @@ import pandas as pd
 from planner.errors import SchemaChanged
 from planner.sources.resample import expand, finest
 from planner.sources.rows import NoValues, add_flag
-from planner.sources.series import DUPLICATE_RESOLVED, PARTIAL_MIX
+from planner.sources.series import CLIPPED, DUPLICATE_RESOLVED, PARTIAL_MIX
+from planner.sources.units import conversion
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from planner.sources.fuels import FuelFactors
 
@@ -50,7 +51,7 @@ def mix_intensity(parts: pd.DataFrame, fuel_of: Mapping[str, str], factors: Fuel
         raise NoValues(f"{subject}: every value of the mix is null", fix="try again later, or use another source")
     _check_lengths(known, subject)
     fine = once(expand(known, finest(known)), subject)
-    table = fine.pivot_table(index="t_start", columns="part", values="value", aggfunc="last").clip(lower=0.0)
+    table = fine.set_index(["t_start", "part"]).value.unstack("part").clip(lower=0.0)  # noqa: PD010 - each is there once
     total = table.sum(axis=1)
     _check_jump(total, subject)
     usual = table.mean()
@@ -59,15 +60,54 @@ def mix_intensity(parts: pd.DataFrame, fuel_of: Mapping[str, str], factors: Fuel
     )
     factor = np.array([factors.gco2_per_kwh[fuel_of.get(part, "unknown")] for part in table.columns])
     carbon = table.fillna(0.0).to_numpy() @ factor
-    told = fine.groupby("t_start").agg(t_end=("t_end", "first"), kind=("kind", "first"), doubled=("doubled", "any"))
+    told = fine.drop_duplicates("t_start").set_index("t_start")[["t_end", "kind"]].reindex(table.index)
+    doubled = told.index.isin(fine.t_start[fine.doubled])
     strange = ~np.isin(table.columns, list(fuel_of))
     partial = table.isna().to_numpy().any(axis=1) & (missing_share > 0) | table.loc[:, strange].notna().any(axis=1)
     rows = told.assign(value=carbon / total.where(total > 0), flags=np.where(partial, PARTIAL_MIX, ""))
-    rows = add_flag(rows, DUPLICATE_RESOLVED, told.doubled.to_numpy())
+    rows = add_flag(rows, DUPLICATE_RESOLVED, doubled)
     rows = rows[(missing_share <= LARGEST_MISSING_SHARE) & rows.value.notna()]
     if rows.empty:
         raise NoValues(f"{subject}: no interval has a whole mix", fix="try again later, or use another source")
     return rows.reset_index()[["t_start", "t_end", "value", "kind", "flags"]]
+
+
+def solar_power(parts: pd.DataFrame, types: Sequence[str], subject: str) -> pd.DataFrame:
+    """Return what the sun gave in each interval, kW: the sum of its types where all are known.
+
+    A negative value is a plant's own use at night and counts as none, which is flagged.
+
+    Args:
+        parts: As of `mix_intensity`, with values in MW or MWh per hour.
+        types: The solar ones.
+        subject: Source, signal and zone, for errors.
+
+    Raises:
+        SchemaChanged: Two rows of one type and time differ.
+        NoValues: No interval has a value.
+    """
+    own = parts[parts.part.isin(types) & parts.value.notna()]
+    if own.empty:
+        raise NoValues(f"{subject}: there is none", fix="check the zone and the span")
+    _check_lengths(own, subject)
+    fine = once(expand(own, finest(own)), subject)
+    fine = fine.assign(below=fine.value < 0, value=fine.value.clip(lower=0.0))
+    summed = fine.groupby("t_start").agg(
+        t_end=("t_end", "first"),
+        value=("value", "sum"),
+        kind=("kind", "first"),
+        types=("part", "nunique"),
+        below=("below", "any"),
+        doubled=("doubled", "any"),
+    )
+    whole = summed[summed.types == own.part.nunique()].reset_index()  # a sum that lacks a type is no sum
+    rows = add_flag(
+        whole.assign(value=whole.value * conversion("solar_generation", "MW").scale, flags=""),
+        CLIPPED,
+        whole.below.to_numpy(),
+    )
+    rows = add_flag(rows, DUPLICATE_RESOLVED, whole.doubled.to_numpy())
+    return rows[["t_start", "t_end", "value", "kind", "flags"]]
 
 
 def _check_lengths(parts: pd.DataFrame, subject: str) -> None:

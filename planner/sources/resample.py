@@ -60,6 +60,8 @@ def expand(rows: pd.DataFrame, step: timedelta) -> pd.DataFrame:
         ValueError: A row is no whole number of steps long.
     """
     length = (rows.t_end - rows.t_start).to_numpy()
+    if (length == np.timedelta64(step)).all():
+        return rows.reset_index(drop=True)
     count, rest = np.divmod(length, np.timedelta64(step))
     if (rest != np.timedelta64(0)).any():
         raise ValueError(f"a row is no whole number of steps of {step} long")

@@ -27,6 +27,7 @@ _LEAST_CONCENTRATION = (
     0.3  # length of the mean vector on the clock: 0 for what shines day and night, 0.5 to 0.8 for the sun
 )
 _DAY_COVER = 0.9
+_SPOKEN = {"ghi": "sunshine", "solar_generation": "solar generation"}
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def noon_shift(rows: pd.DataFrame, longitude: float) -> NoonShift | None:
     """Return how far sunshine lies from solar noon, or None where too few days say it.
 
     Args:
-        rows: Rows of a series of irradiance.
+        rows: Rows of a series of irradiance or of solar generation.
         longitude: Degrees east of the place.
     """
     length_h = (rows.t_end - rows.t_start).dt.total_seconds().to_numpy() / 3600.0
@@ -103,10 +104,10 @@ def noon_shift(rows: pd.DataFrame, longitude: float) -> NoonShift | None:
 
 
 def check_noon(series: Series, longitude: float) -> None:
-    """Check that a series of irradiance stands where the sun stood.
+    """Check that a series of irradiance or of solar generation stands where the sun stood.
 
     Args:
-        series: Signal "ghi".
+        series: Signal "ghi" or "solar_generation".
         longitude: Degrees east of the place.
 
     Raises:
@@ -118,8 +119,8 @@ def check_noon(series: Series, longitude: float) -> None:
         return
     side = "after" if shift.hours > 0 else "before"
     what = (
-        f"{series.source}: sunshine of {series.zone} lies {abs(shift.hours):.1f} h {side} the solar noon of longitude"
-        f" {longitude:g}, on {shift.days} sunny days from {shift.first:%Y-%m-%d} on"
+        f"{series.source}: {_SPOKEN[series.signal]} of {series.zone} lies {abs(shift.hours):.1f} h {side} the solar"
+        f" noon of longitude {longitude:g}, on {shift.days} sunny days from {shift.first:%Y-%m-%d} on"
     )
     if series.fetched_at is not None:
         raise SchemaChanged(

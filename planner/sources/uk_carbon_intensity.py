@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from planner.errors import ConfigError, SchemaChanged
@@ -17,7 +18,7 @@ from planner.sources.fuels import MIX_BASES, fuel_factors
 from planner.sources.http import Http
 from planner.sources.mix import mix_intensity
 from planner.sources.request import Request
-from planner.sources.rows import NoValues, make_series, to_number
+from planner.sources.rows import NoValues, make_series, to_numbers
 from planner.sources.series import Series
 from planner.sources.windows import Window, fetch_windows, spans
 from planner.timegrid import iso
@@ -40,6 +41,8 @@ _FUELS = {
     "other": "unknown",
 }
 _IMPORTS = "imports"  # of which nobody says from what
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\dZ", re.ASCII)
+_UTC = "datetime64[us, UTC]"
 _ZONE = re.compile(r"GB(?:-(1[0-7]|[1-9]))?")
 
 
@@ -133,7 +136,7 @@ class UkCarbonIntensity:
 
 def _row(entry: Any, zone: str) -> tuple[datetime, datetime, Any, str, str]:
     try:
-        first, last = (datetime.strptime(entry[key], _TIME).replace(tzinfo=UTC) for key in ("from", "to"))
+        first, last = _instant(entry["from"]), _instant(entry["to"])
         intensity = entry["intensity"]
         actual, forecast = intensity.get("actual"), intensity["forecast"]
     except (KeyError, TypeError, ValueError, AttributeError) as exc:
@@ -142,17 +145,34 @@ def _row(entry: Any, zone: str) -> tuple[datetime, datetime, Any, str, str]:
 
 
 def _mix(data: list[Any], zone: str, now: datetime) -> pd.DataFrame:
-    parts = []
+    spans: list[tuple[datetime, datetime]] = []
+    fuels: list[str] = []
+    cells: list[Any] = []
+    sizes: list[int] = []
     for entry in data:
         try:
-            first, last = (datetime.strptime(entry[key], _TIME).replace(tzinfo=UTC) for key in ("from", "to"))
-            shares = {one["fuel"]: to_number(one["perc"]) for one in entry["generationmix"]}
+            spans.append((_instant(entry["from"]), _instant(entry["to"])))
+            parts = [(one["fuel"], one["perc"]) for one in entry["generationmix"]]
         except (KeyError, TypeError, ValueError) as exc:
             raise _changed(zone, "a row", entry) from exc
-        kind = "actual" if last <= now else "forecast"
-        parts += [(first, last, fuel, share, kind) for fuel, share in shares.items() if fuel != _IMPORTS]
-    table = pd.DataFrame(parts, columns=["t_start", "t_end", "part", "value", "kind"])
-    return mix_intensity(table, _FUELS, fuel_factors("lifecycle"), f"{_NAME}: carbon of {zone}")
+        fuels += [str(fuel) for fuel, _ in parts]
+        cells += [share for _, share in parts]
+        sizes.append(len(parts))
+    row = np.repeat(np.arange(len(sizes)), sizes)
+    subject = f"{_NAME}: carbon of {zone}"
+    values = to_numbers(cells, "the share", lambda i: f"{subject}, {fuels[i]} of {spans[row[i]][0]:%Y-%m-%dT%H:%MZ}")
+    first, last = (pd.DatetimeIndex([span[edge] for span in spans]) for edge in (0, 1))
+    kind = np.where(last <= pd.Timestamp(now), "actual", "forecast")
+    table = pd.DataFrame(
+        {"t_start": first[row], "t_end": last[row], "part": fuels, "value": values, "kind": kind[row]}
+    ).astype({"t_start": _UTC, "t_end": _UTC})
+    return mix_intensity(table[table.part != _IMPORTS], _FUELS, fuel_factors("lifecycle"), subject)
+
+
+def _instant(text: Any) -> datetime:
+    if not _STAMP.fullmatch(text):
+        raise ValueError(text)
+    return datetime.fromisoformat(text)
 
 
 def _changed(zone: str, part: str, found: Any) -> SchemaChanged:

@@ -263,10 +263,18 @@ def test_a_regions_mix_reaches_into_its_forecast():
 
 
 @responses.activate
-@pytest.mark.parametrize("mix", [None, [{"fuel": "gas"}], [{"fuel": "gas", "perc": "lots"}], "gas"])
-def test_a_mix_of_another_shape_is_named(mix):
+@pytest.mark.parametrize(
+    ("mix", "told"),
+    [
+        (None, "a row of carbon of GB has not the agreed shape"),
+        ([{"fuel": "gas"}], "a row of carbon of GB has not the agreed shape"),
+        ([{"fuel": "gas", "perc": "lots"}], "carbon of GB, gas of 2024-05-01T00:00Z: the share is 'lots'"),
+        ("gas", "a row of carbon of GB has not the agreed shape"),
+    ],
+)
+def test_a_mix_of_another_shape_is_named(mix, told):
     row = {"from": "2024-05-01T00:00Z", "to": "2024-05-01T00:30Z", "generationmix": mix}
     responses.add(responses.GET, re.compile(r".*/generation/.*"), json={"data": [row]})
     source = open_source(SourceSpec("uk-carbon-intensity", {"basis": "lifecycle"}), clock=lambda: NOW)
-    with pytest.raises(SchemaChanged, match="a row of carbon of GB has not the agreed shape"):
+    with pytest.raises(SchemaChanged, match=told):
         source.fetch("carbon", "GB", START, END)
