@@ -220,7 +220,7 @@ def california(monkeypatch):
 
 def test_marginal_carbon_is_a_signal_of_its_own_beside_the_average(california, tmp_path):
     opener = Opener(ResponseCache(tmp_path / "kept"), offline=False, clock=lambda: NOW)
-    feeds = feeds_of_zone("CISO", opener, place=None, basis="direct", history_days=60)
+    feeds = feeds_of_zone("CISO", opener, place=None, basis="direct", history_days=35)
     series, told = fetch_series(feeds, NOW, None, 168)
     found = zone_forecast("CISO", series, feeds, NOW, told=told)
     assert found.origin == NOW.replace(minute=0)

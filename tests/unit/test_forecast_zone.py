@@ -69,6 +69,25 @@ def test_trees_take_the_weather_that_is_forecast(monkeypatch):
     assert np.abs(knowing.point - actual).mean() < np.abs(blind.point - actual).mean()
 
 
+@pytest.mark.parametrize("rho", [0.8, -0.6, 0.0])
+def test_joint_paths_have_the_correlation_that_past_errors_had(rho):
+    n_days, rng = 140, np.random.default_rng(4)
+    one, other = rng.standard_normal((2, n_days))
+    both = (one, rho * one + np.sqrt(1.0 - rho**2) * other)
+    # Each day differs from the profile by one number, so that a forecast errs by it all day long.
+    noisy = {name: (20.0 + by_day.repeat(24)) for name, by_day in zip(("dry_bulb", "price"), both, strict=True)}
+    found = forecast_zone(History(START, noisy), [*noisy], START + timedelta(days=n_days), n_paths=240).signals
+    warm, dear = (found[name].paths - found[name].paths.mean(axis=0) for name in ("dry_bulb", "price"))
+    hours = slice(4 * 24, 168)
+    across = [np.corrcoef(warm[:, h], dear[:, h])[0, 1] for h in range(168)[hours]]
+    past = np.corrcoef(both[0][-64:], both[1][-64:])[0, 1]
+    assert np.mean(across) == pytest.approx(past, abs=0.12)
+    assert past == pytest.approx(rho, abs=0.25)  # what 64 days can show
+    # Hours of one day err as one, and days a few apart by themselves.
+    assert np.corrcoef(warm[:, 96], warm[:, 119])[0, 1] > 0.9
+    assert abs(np.corrcoef(warm[:, 96], warm[:, 167])[0, 1]) < 0.35
+
+
 def test_a_providers_forecast_leads_and_ours_follows():
     provider = np.full(168, np.nan)
     provider[:48] = 500.0
