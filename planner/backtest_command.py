@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -18,8 +18,14 @@ from planner.terminal import clean_stdout, note, stage
 
 if TYPE_CHECKING:
     from planner.backtest_pool import Done
+    from planner.config import Site
+    from planner.forecast_history import Past
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
 
 DAY = click.DateTime(["%Y-%m-%d"])
+_WEEK_DAYS = 7
 _PAST = timedelta(days=4 * 366)  # what lies further back tells nothing about the grid of today
 
 
@@ -29,6 +35,10 @@ _PAST = timedelta(days=4 * 366)  # what lies further back tells nothing about th
 @click.option("--to", "last", type=DAY, required=True, help="Day of the last forecast, UTC.")
 @click.option("--sources", type=FILE, required=True, help='TOML file with [sources.NAME] tables of provider "csv".')
 @click.option("--signal", "signals", multiple=True, help="Signal to score; all in the files by default.")
+@click.option("--plan", "site_file", type=FILE, metavar="SITE", help="Site file whose week to plan on the forecasts.")
+@click.option(
+    "--plan-every", "every_days", type=click.IntRange(1, 366), help="Days between planned weeks. [default: 7]"
+)
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes to use.")
 @click.option("--dask", metavar="ADDRESS", help="Scheduler of a Dask cluster to use instead.")
 @click.option("--out", type=FILE, help="Folder to write into. [default: out/backtest-<zone>]")
@@ -39,6 +49,8 @@ def backtest_command(
     last: datetime,
     sources: Path,
     signals: tuple[str, ...],
+    site_file: Path | None,
+    every_days: int | None,
     jobs: int,
     dask: str | None,
     out: Path | None,
@@ -48,40 +60,72 @@ def backtest_command(
 
     Every day a forecast is made of the week ahead, from what was known then, by the seasonal naive, the robust blend
     and, with the extra `forecast`, the boosted trees. Writes backtest.json and backtest.html.
+
+    With --plan, weeks of a site are planned on the forecasts and on what came, and judged on what came: how much of the
+    saving of perfect foresight do plans on forecasts keep?
     """
     with json_errors(as_json), clean_stdout():
         if last < first:
             raise ConfigError(f"--to {last:%Y-%m-%d} lies before --from {first:%Y-%m-%d}", fix="swap the two days")
-        from planner.backtest_pool import in_processes, on_dask
+        if every_days is not None and site_file is None:
+            raise ConfigError("--plan-every asks for weeks of no site", fix="name one with --plan, or leave it out")
         from planner.export.backtest import backtest_html, backtest_json, backtest_table
         from planner.export.files import write_files
         from planner.folders import folder_name
         from planner.forecast.backtest import HORIZON_H, backtest
+        from planner.forecast.issued import issue
         from planner.forecast_history import chosen_signals, read_past
 
         start, end = (day.replace(tzinfo=UTC) for day in (first, last))
         with stage("reading the files"):
             past = read_past(sources, zone, start - _PAST, end + timedelta(hours=HORIZON_H))
             wanted = chosen_signals(past, signals)
-        with stage("forecasting"), _progress() as done:
-            run = in_processes(jobs, done) if dask is None else on_dask(dask, done)
-            found = backtest(past.history, wanted, start, end, run)
-        content = backtest_json(zone, past, found)
+        site = None if site_file is None else _checked(site_file, past, wanted)
+        with stage("forecasting"), _progress("forecasts") as done:
+            found = backtest(past.history, wanted, start, end, _carrier(issue, jobs, dask, done))
+        plans = None
+        if site is not None:
+            from planner.backtest_plans import plan_both, planned
+
+            basis = past.series["carbon"].basis
+            with stage("planning on the forecasts"), _progress("plans") as done:
+                run = _carrier(plan_both, jobs, dask, done)
+                plans = planned(site, past.history, basis, found, every_days or _WEEK_DAYS, run)
+        content = backtest_json(zone, past, found, plans)
         folder = out or Path("out") / f"backtest-{folder_name(zone)}"
-        files = {folder / "backtest.json": content, folder / "backtest.html": backtest_html(zone, past, found)}
+        files = {folder / "backtest.json": content, folder / "backtest.html": backtest_html(zone, past, found, plans)}
         with stage("writing"):
             write_files(files)
     if as_json:
         click.echo(content.decode(), nl=False)
         return
-    for line in backtest_table(zone, past, found):
+    for line in backtest_table(zone, past, found, plans):
         click.echo(line)
     for file in files:
         note(str(file))
 
 
+def _checked(site_file: Path, past: Past, signals: Sequence[str]) -> Site:
+    """Return the site of a file, fit to be planned on a past."""
+    from planner.backtest_plans import check_site
+    from planner.config import load_site
+
+    site = load_site(site_file)
+    check_site(site, past, signals)
+    return site
+
+
+def _carrier(
+    work: Callable[[Job], Result], jobs: int, dask: str | None, done: Done
+) -> Callable[[Sequence[Job]], Iterator[Result]]:
+    """Return what carries tasks out where the user asks for it."""
+    from planner.backtest_pool import in_processes, on_dask
+
+    return in_processes(work, jobs, done) if dask is None else on_dask(work, dask, done)
+
+
 @contextmanager
-def _progress() -> Iterator[Done]:
+def _progress(what: str) -> Iterator[Done]:
     """Show how many tasks are done: a bar on a terminal, nothing elsewhere."""
     if not sys.stderr.isatty():
         yield lambda _n, _of: None
@@ -90,5 +134,5 @@ def _progress() -> Iterator[Done]:
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        line = bar.add_task("forecasts", total=None)
+        line = bar.add_task(what, total=None)
         yield lambda n, of: bar.update(line, completed=n, total=of)

@@ -6,6 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from planner.export.backtest_plans import PLAN_HEADS, plan_figures, plan_rows, plans_json, plans_statement
 from planner.export.charts.frame import BLUE, GREEN, GREY, ORANGE, Figure, layout, value_axis
 from planner.export.page import embedded, page
 from planner.forecast.backtest import HORIZON_H, REFIT_DAYS
@@ -16,6 +17,9 @@ from planner.forecast.spread import LEVELS, WINDOW
 from planner.timegrid import iso
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.backtest_kept import Plans
     from planner.forecast.backtest import Backtest, Scored
     from planner.forecast_history import Past
 
@@ -42,26 +46,40 @@ def _rows(found: Backtest) -> list[list[str]]:
     return [_row(scored) for scored in found.scored]
 
 
-def backtest_table(zone: str, past: Past, found: Backtest) -> list[str]:
+def backtest_table(zone: str, past: Past, found: Backtest, plans: Plans | None = None) -> list[str]:
     """Return what a backtest found, as lines of text.
 
     Args:
         zone: The zone.
         past: The past it was made on.
         found: What it found.
+        plans: What its forecasts are worth to the planner, or None where nobody asked.
     """
-    rows = [list(HEADS), *_rows(found)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADS))]
-    lines = [_title(zone, found), *(f"{signal} in {past.series[signal].unit}" for signal in found.signals), ""]
+    lines = [
+        _title(zone, found),
+        *(f"{signal} in {past.series[signal].unit}" for signal in found.signals),
+        "",
+        *_aligned([HEADS, *_rows(found)]),
+        "",
+        f"Days and mean: MAPE in % of carbon, else MAE. {statement(found)}.",
+    ]
+    if plans is None:
+        return lines
+    return [*lines, "", *_aligned([PLAN_HEADS, *plan_rows(plans)]), "", f"{plans_statement(plans)}."]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines, the first two columns to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
     for row in rows:
-        left = "  ".join(cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True))
-        lines.append(
-            f"{left}  " + "  ".join(cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True))
-        )
-    return [*lines, "", f"Days and mean: MAPE in % of carbon, else MAE. {statement(found)}."]
+        left = [cell.ljust(width) for cell, width in zip(row[:2], widths[:2], strict=True)]
+        right = [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
+        lines.append("  ".join([*left, *right]))
+    return lines
 
 
-def backtest_json(zone: str, past: Past, found: Backtest) -> bytes:
+def backtest_json(zone: str, past: Past, found: Backtest, plans: Plans | None = None) -> bytes:
     """Return a backtest as JSON, every digit; arguments as for `backtest_table`."""
     document = {
         "schema": SCHEMA,
@@ -84,10 +102,12 @@ def backtest_json(zone: str, past: Past, found: Backtest) -> bytes:
         },
         "scores": [_scores(scored, weather=bool(found.weather)) for scored in found.scored],
     }
+    if plans is not None:
+        document["planner"] = plans_json(plans)
     return json.dumps(document, indent=1, allow_nan=False).encode() + b"\n"
 
 
-def backtest_html(zone: str, past: Past, found: Backtest) -> bytes:
+def backtest_html(zone: str, past: Past, found: Backtest, plans: Plans | None = None) -> bytes:
     """Return a backtest as a page that needs neither network nor server; arguments as for `backtest_table`."""
     return page(
         "backtest.html.j2",
@@ -100,6 +120,12 @@ def backtest_html(zone: str, past: Past, found: Backtest) -> bytes:
             (signal, past.series[signal].unit, embedded(_lead_figure(found, signal, past.series[signal].unit)))
             for signal in found.signals
         ],
+        plan_heads=PLAN_HEADS,
+        plan_rows=[] if plans is None else plan_rows(plans),
+        plan_note="" if plans is None else plans_statement(plans),
+        plan_charts=[]
+        if plans is None
+        else [(weight, unit, embedded(figure)) for weight, unit, figure in plan_figures(plans)],
     )
 
 

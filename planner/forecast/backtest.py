@@ -37,6 +37,7 @@ class Scored:
         scores: By lead day.
         best_days_share: Share of the oracle's saving kept by the best 3 of 7 days; None where nothing could be saved.
         best_hours_share: Share kept by the best 84 of 168 hours; None likewise.
+        points: The forecast of each origin, in the signal's unit, shape (origins, 168).
     """
 
     signal: str
@@ -44,6 +45,7 @@ class Scored:
     scores: Scores
     best_days_share: float | None
     best_hours_share: float | None
+    points: Paths
 
 
 @dataclass(frozen=True)
@@ -150,4 +152,5 @@ def _scored(
         scores=score(came, told, quantiles[:, : len(LEVELS)], quantiles[:, len(LEVELS) :]),
         best_days_share=best_days(came, told),
         best_hours_share=best_hours(came, told),
+        points=told,
     )

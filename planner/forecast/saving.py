@@ -31,8 +31,21 @@ def kept_share(
     chosen = np.take_along_axis(came, np.argsort(seen, axis=1, kind="stable")[:, :picks], axis=1).mean(axis=1)
     best = np.sort(came, axis=1)[:, :picks].mean(axis=1)
     usual = came.mean(axis=1)
-    possible = float((usual - best).sum())
-    return float((usual - chosen).sum()) / possible if possible > 0.0 else None
+    return share_of(usual - chosen, usual - best)
+
+
+def share_of(saved: npt.NDArray[np.float64], possible: npt.NDArray[np.float64]) -> float | None:
+    """Return what is saved over what could be saved: sums are compared, so that each case counts by its size.
+
+    Args:
+        saved: What each case saves, shape (m,).
+        possible: What perfect foresight saves in it, shape (m,).
+
+    Returns:
+        The share, below 0 where more is lost than saved; None where nothing could be saved.
+    """
+    whole = float(possible.sum())
+    return float(saved.sum()) / whole if whole > 0.0 else None
 
 
 def best_days(actual: npt.NDArray[np.float64], forecast: npt.NDArray[np.float64]) -> float | None:

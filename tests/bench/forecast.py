@@ -1,7 +1,9 @@
 """Week-ahead forecasts of carbon intensity and price on the real traces, beside what their reference scored.
 
-Test year 2024, daily origins, 168 h ahead; fits see what lies before them alone. Weather as it would have been issued
-is not kept anywhere: it is the archive plus a synthetic error that grows with lead, as in the reference.
+Test year 2024, daily origins, 168 h ahead; fits see what lies before them alone. Every seventh day a week of
+`data/sites/week-ahead.toml` is planned on each forecast and on what came, and judged on what came. Weather as it would
+have been issued is not kept anywhere: it is the archive plus a synthetic error that grows with lead, as in the
+reference.
 """
 
 from __future__ import annotations
@@ -10,24 +12,39 @@ import argparse
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from planner.backtest_plans import plan_both, planned
 from planner.backtest_pool import in_processes
+from planner.config import site_from_text
+from planner.export.backtest_plans import PLAN_HEADS, plan_rows, plans_statement
 from planner.forecast.backtest import HORIZON_H, Scored, backtest
 from planner.forecast.history import History
-from planner.forecast.issued import MODELS
+from planner.forecast.issued import MODELS, issue
 from planner.forecast.lead_error import STATEMENT
 from planner.forecast.zone import forecast_zone
 from tests.bench.machine import describe, table
 from tests.forecasts import scored
 
+if TYPE_CHECKING:
+    from planner.config import Site
+
 TRACES = Path(__file__).resolve().parents[3] / "shared" / "data" / "grid"
+SITE = Path(__file__).resolve().parents[2] / "data/sites/week-ahead.toml"
 ZONES = {"DE-LU": "DE-LU", "CISO": "US-CAL-CISO", "ERCOT": "US-TEX-ERCO", "PJM": "US-MIDA-PJM", "GB": "GB"}
 REFERENCE = {"DE-LU": (25.8, 65), "CISO": (15.8, 44), "ERCOT": (16.4, 56), "PJM": (5.0, 62), "GB": (32.9, 66)}
 """Zone -> MAPE in % and share of the saving by the best 3 of 7 days in % of the reference's trees with weather."""
 MAPE_SLACK, SHARE_SLACK, COVER = 0.5, 3, (77.0, 83.0)
+CURRENCY = {"DE-LU": "EUR", "GB": "GBP"}
+"""Of a zone's prices; those of all others are in US dollars."""
+DEMOS = {"EUR": "demo-central", "GBP": "demo-north-sea", "USD": "demo-sunbelt"}
+"""Demo zone that a site file in this currency may name; no plan here takes anything from it."""
+EVERY_DAYS = 7
+LONGEST_S = 300
+"""Of a zone's whole backtest on two cores, with its plans."""
 FIRST, LAST = datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 12, 24, tzinfo=UTC)
 
 
@@ -37,6 +54,7 @@ def trace(zone: str) -> History:
     signals = {
         "carbon": rows.ci_lca_g_per_kwh,
         "dry_bulb": rows.temp_c,
+        "wet_bulb": rows.wetbulb_c_stull,
         "wind_speed_10m": rows.wind10_kmh / 3.6,
         "cloud_cover": rows.cloud_pct,
     }
@@ -84,6 +102,14 @@ def verdict(zone: str, scored: Scored) -> str:
     )
 
 
+def site_in(currency: str) -> Site:
+    """Return the reference site with its money in a currency."""
+    text = SITE.read_text(encoding="utf-8")
+    for key, in_euros, here in (("currency", "EUR", currency), ("zone", DEMOS["EUR"], DEMOS[currency])):
+        text = text.replace(f'{key} = "{in_euros}"', f'{key} = "{here}"')
+    return site_from_text(text, SITE)
+
+
 def seconds_of_one(history: History) -> float:
     """Return how long a zone takes to be fitted and forecast with 100 scenarios, s."""
     at = history.position(LAST)
@@ -110,18 +136,33 @@ def main(arguments: list[str]) -> None:
     if not TRACES.is_dir():
         raise SystemExit("the real traces (shared/data/grid) are not beside the checkout")
     print(describe(), end="\n\n")
-    rows, told = [], []
+    rows, worth, told, stated = [], [], [], ""
     last = FIRST + timedelta(days=asked.days - 1)
     for zone in asked.zones:
         history = trace(zone)
         signals = [s for s in ("carbon", "price") if s in history.signals]
         began = time.perf_counter()
-        found = backtest(history, signals, FIRST, last, in_processes(asked.jobs, lambda *_: None), seed=asked.seed)
-        took = time.perf_counter() - began
+        found = backtest(
+            history, signals, FIRST, last, in_processes(issue, asked.jobs, lambda *_: None), seed=asked.seed
+        )
+        forecast_s = time.perf_counter() - began
+        plans = planned(
+            site_in(CURRENCY.get(zone, "USD")),
+            history,
+            "lifecycle",
+            found,
+            EVERY_DAYS,
+            in_processes(plan_both, asked.jobs, lambda *_: None),
+            seed=asked.seed,
+        )
+        whole_s = time.perf_counter() - began
+        stated = plans_statement(plans)
         rows += [line(zone, scored(found, signal, model)) for signal in signals for model in MODELS]
+        worth += [[zone, *row] for row in plan_rows(plans)]
         told.append(
             f"{verdict(zone, scored(found, 'carbon', MODELS[-1]))}; backtest of {len(found.origins)} origins in "
-            f"{took:.0f} s ({asked.jobs} processes); one forecast of {len(signals) + 1} signals with 100 scenarios in "
+            f"{forecast_s:.0f} s, with plans of {len(plans.weeks)} weeks in {whole_s:.0f} s (at most {LONGEST_S}; "
+            f"{asked.jobs} processes); one forecast of {len(signals) + 1} signals with 100 scenarios in "
             f"{seconds_of_one(history):.1f} s"
         )
     print(
@@ -133,4 +174,5 @@ def main(arguments: list[str]) -> None:
             rows,
         )
     )  # fmt: skip
-    print("\n" + "\n".join(told) + f"\n\n{STATEMENT}.")
+    print("\n" + table(["zone", *PLAN_HEADS], worth))
+    print("\n" + "\n".join(told) + f"\n\n{STATEMENT}.\n\n{stated}.")
