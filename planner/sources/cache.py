@@ -24,6 +24,8 @@ CREATE TABLE IF NOT EXISTS answer (
 )
 """
 
+_SETTLED = "CREATE TABLE IF NOT EXISTS settled (key TEXT PRIMARY KEY)"  # a file of an earlier gridpace has none
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -77,18 +79,25 @@ class ResponseCache:
 
         return self._store.act(select)
 
-    def put(self, key: str, answer: Answer) -> None:
-        """Keep an answer under a key in place of an earlier one.
+    def put(self, key: str, answer: Answer, *, settled: bool = False) -> None:
+        """Keep an answer under a key in place of an earlier one, and drop those that are too old to be served.
 
         Args:
             key: What was asked, without secrets.
             answer: A good answer.
+            settled: Whether the provider will never say anything else: then it is never too old.
         """
         at = answer.fetched_at.timestamp()
         values = (key, answer.status, json.dumps(dict(answer.headers), sort_keys=True), answer.body, at)
 
         def replace(db: sqlite3.Connection) -> None:
             db.execute("INSERT OR REPLACE INTO answer VALUES (?, ?, ?, ?, ?)", values)
-            db.execute("DELETE FROM answer WHERE fetched_at < ?", (at - _KEEP.total_seconds(),))
+            db.execute(_SETTLED)
+            if settled:
+                db.execute("INSERT OR IGNORE INTO settled VALUES (?)", (key,))
+            db.execute(
+                "DELETE FROM answer WHERE fetched_at < ? AND key NOT IN (SELECT key FROM settled)",
+                (at - _KEEP.total_seconds(),),
+            )
 
         self._store.act(replace)

@@ -109,7 +109,7 @@ class Http:
             if note is not None:
                 note(value, now)
             if self.cache and request.keep:
-                self.cache.put(request.key, answer)
+                self.cache.put(request.key, answer, settled=request.settled(now))
             return Reply(value, now, stale=False, settled=request.settled(now))
 
     def _kept(self, request: Request) -> Answer | None:

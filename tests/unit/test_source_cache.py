@@ -38,6 +38,16 @@ def test_what_is_too_old_to_be_served_is_dropped(tmp_path):
     assert cache.get("new") is not None
 
 
+def test_what_no_longer_changes_is_kept_for_good(tmp_path):
+    cache = ResponseCache(tmp_path)
+    cache.put("of an earlier gridpace", answer())
+    cache.put("settled", answer(b"1"), settled=True)
+    cache.put("settled", answer(b"2"), settled=True)
+    cache.put("new", answer(at=NOON + timedelta(days=500)))
+    assert cache.get("settled") == answer(b"2")
+    assert cache.get("of an earlier gridpace") is None
+
+
 @pytest.mark.parametrize("damage", ["text", "page", "schema", "headers"])
 def test_a_broken_file_is_set_aside_and_a_new_one_started(tmp_path, caplog, damage):
     cache = ResponseCache(tmp_path)
