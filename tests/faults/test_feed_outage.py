@@ -22,12 +22,13 @@ from planner.pipeline import plan_week
 from planner.sources import transport
 from planner.sources.cache import ResponseCache
 from planner.sources.registry import open_source
-from tests.faults.test_source_http import (  # noqa: F401 - the fixture is used by name
+from tests.faults.test_source_http import (  # noqa: F401 - the fixtures are used by name
     cut_chunks,
     dripping,
     hang_up,
     provider,
     say,
+    self_signed,
     silent,
 )
 from tests.feeds import HALF, HOUR, moment, power_answer, times
@@ -78,8 +79,8 @@ def site(tmp_path):
 def served(provider, monkeypatch):  # noqa: F811 - the fixture above
     """Lets each provider be one on the loopback, with a short budget."""
 
-    def at(scheme="http", **acts):
-        servers = {name: provider(act) for name, act in acts.items()}
+    def at(scheme="http", tls=None, **acts):
+        servers = {name: provider(act, tls=tls if name == "uk" else None) for name, act in acts.items()}
 
         def opened(spec, **kw):
             source = open_source(spec, **kw)
@@ -120,9 +121,12 @@ def test_the_week_is_gathered_from_the_fallback_in_time_and_says_so(served, site
     assert set(week.signals.ci_gco2_per_kwh.round(6)) == {111.0}
 
 
-def test_no_secure_connection_is_no_connection(served, site):
-    served("https", uk=good, energy=good)
+@pytest.mark.parametrize("how", ["none", "self-signed"])
+def test_no_secure_connection_is_no_connection(served, site, how, request):
+    began = time.monotonic()
+    served("https", None if how == "none" else request.getfixturevalue("self_signed"), uk=good, energy=good)
     assert "uk-carbon-intensity: UK Carbon Intensity did not answer" in told(gather(site, now=NOW))
+    assert time.monotonic() - began < BUDGET_S + 8.0
 
 
 def test_a_first_provider_that_comes_back_is_used_again(served, site, tmp_path):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -84,9 +86,11 @@ def provider():
     """Starts a provider that does one act after another and then repeats the last."""
     servers = []
 
-    def start(*acts):
+    def start(*acts, tls=None):
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         server.daemon_threads = True
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
         server.acts, server.asked, server.gone = acts, [], threading.Event()
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         servers.append(server)
@@ -97,6 +101,22 @@ def provider():
         server.gone.set()
         server.shutdown()
         server.server_close()
+
+
+@pytest.fixture(scope="session")
+def self_signed(tmp_path_factory):
+    """How a server speaks TLS whose certificate nobody has signed."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("the program openssl is not there to make a certificate")
+    folder = tmp_path_factory.mktemp("tls")
+    curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    named = ("-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2")
+    files = ("-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem"))
+    subprocess.run([openssl, "req", "-x509", *curve, *named, *files], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    return context
 
 
 def ask(server, cache=None, *, now=NOW, offline=False, ttl=timedelta(0), secrets=None, scheme="http", **limits):
@@ -362,6 +382,15 @@ def test_what_is_no_secure_connection_is_refused(provider):
     server = provider(say())
     with pytest.raises(DataUnavailable, match="why: the secure connection failed"):
         ask(server, scheme="https", budget_s=2.0)
+    assert server.asked == []
+
+
+def test_a_certificate_that_nobody_has_signed_is_refused_in_time_and_gets_no_key(provider, self_signed):
+    server = provider(say(), tls=self_signed)
+    began = time.monotonic()
+    with pytest.raises(DataUnavailable, match="why: the secure connection failed"):
+        ask(server, scheme="https", budget_s=2.0, secrets=HIDING)
+    assert time.monotonic() - began < 2.5
     assert server.asked == []
 
 
