@@ -144,7 +144,8 @@ def iso_week(text: str, tz: ZoneInfo, slot_minutes: int) -> TimeGrid:
         slot_minutes: 15, 30 or 60.
 
     Raises:
-        ConfigError: The text is no ISO week, or one outside the years 1971 to 2199.
+        ConfigError: The text is no ISO week, or one outside the years 1971 to 2199, or the week is no whole number of
+            slots long or does not start on one.
     """
     match = _WEEK.fullmatch(text)
     try:
@@ -157,7 +158,14 @@ def iso_week(text: str, tz: ZoneInfo, slot_minutes: int) -> TimeGrid:
         raise ConfigError(f"week {text} is not in the years {YEARS[0]} to {YEARS[-1]}", fix="correct the year")
     start = local_midnight(monday, tz)
     end = local_midnight(monday + timedelta(days=7), tz)
-    return TimeGrid(start, slot_minutes, round((end - start) / timedelta(minutes=slot_minutes)))
+    if (end - start) % timedelta(minutes=slot_minutes):
+        raise ConfigError(
+            f"week {text} is {(end - start) / timedelta(hours=1):g} h long in {tz.key}: no whole number of"
+            f" {slot_minutes} min slots",
+            why="the clocks change there by less than a slot in that week",
+            fix="set slot_minutes to 30 or 15",
+        )
+    return TimeGrid(start, slot_minutes, (end - start) // timedelta(minutes=slot_minutes))
 
 
 def week_name(t: datetime, tz: ZoneInfo) -> str:

@@ -169,3 +169,15 @@ def test_a_mix_of_nulls_says_so_beside_what_it_stands_on():
         opened("energy-charts").fetch("carbon", "DE-LU", START, NOW)
     assert "every value of the mix is null" in caught.value.why
     assert "ENTSO-E" in caught.value.why
+
+
+@responses.activate
+def test_how_long_an_answer_is_fresh_depends_on_the_signal(tmp_path):
+    serving(responses, PRICE, until_published)
+    serving(responses, POWER, lambda p: until_published(p, power_answer))
+    for minutes in (0, 20):
+        source = opened("energy-charts", ResponseCache(tmp_path), now=NOW + timedelta(minutes=minutes))
+        for signal in ("price", "carbon"):
+            source.fetch(signal, "DE-LU", NOW - HOUR, NOW)
+    asked = [call.request.url.split("?")[0].rsplit("/", 1)[1] for call in responses.calls]
+    assert asked == ["price", "public_power", "public_power"]

@@ -7,9 +7,11 @@ from zoneinfo import available_timezones
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from planner.errors import ConfigError
 from planner.sources.resample import STEPS_MIN, compress, ends_of, expand, finest
 from planner.timegrid import SLOT_MINUTES, iso_week, zone
 
@@ -63,23 +65,61 @@ def test_ends_are_found_whatever_resolutions_follow_each_other(stretches):
     assert found.tolist() == edges[1:]
 
 
-@settings(max_examples=150, deadline=None)
-@given(
-    st.sampled_from(sorted(available_timezones())),
-    st.dates(date(1975, 1, 1), date(2037, 12, 1)),
-    st.sampled_from(SLOT_MINUTES),
-)
-def test_any_week_of_any_zone_has_the_slots_that_its_clocks_give_it(name, day, minutes):
+def whole_week(monday, name):
+    """Instants of a local Monday's first moment and of the next one's."""
     tz = zone(name)
-    year, week, _ = day.isocalendar()
-    monday = date.fromisocalendar(year, week, 1)
-    first, last = (
+    return tuple(
         datetime(d.year, d.month, d.day, tzinfo=tz).astimezone(UTC) for d in (monday, monday + timedelta(days=7))
     )
-    assume(first.timestamp() % (60 * minutes) == 0)  # a week of an odd offset is refused with its reason
-    assume((last - first) % timedelta(minutes=minutes) == timedelta(0))
+
+
+def check_week(name, monday, minutes):
+    tz, step = zone(name), timedelta(minutes=minutes)
+    first, last = whole_week(monday, name)
+    year, week, _ = monday.isocalendar()
+    if first.timestamp() % step.total_seconds() or (last - first) % step:
+        with pytest.raises(ConfigError, match=r"boundary|no whole number of"):
+            iso_week(f"{year}-W{week:02d}", tz, minutes)
+        return
     grid = iso_week(f"{year}-W{week:02d}", tz, minutes)
     assert (grid.start, grid.end) == (first, last)
-    assert grid.n_slots == (last - first) / timedelta(minutes=minutes)
+    assert grid.n_slots == (last - first) / step
     offsets = [t.astimezone(tz).utcoffset() for t in (grid.start, grid.end)]
     assert grid.hours == 168 - (offsets[1] - offsets[0]) / timedelta(hours=1)
+
+
+@settings(max_examples=100, deadline=None)
+@given(ZONES, st.dates(date(1975, 1, 1), date(2037, 12, 1)), st.sampled_from(SLOT_MINUTES))
+def test_any_week_of_any_zone_has_the_slots_that_its_clocks_give_it(name, day, minutes):
+    check_week(name, date.fromisocalendar(*day.isocalendar()[:2], 1), minutes)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ZONES, st.integers(1975, 2036), st.sampled_from(SLOT_MINUTES))
+def test_any_week_in_which_any_zone_changes_its_clocks_has_the_right_number_of_slots(name, year, minutes):
+    mondays = [date.fromisocalendar(year, week, 1) for week in range(1, 53)]
+    changing = [m for m in mondays if (span := whole_week(m, name))[1] - span[0] != timedelta(days=7)]
+    assume(changing)
+    for monday in changing:
+        check_week(name, monday, minutes)
+
+
+@pytest.mark.parametrize(
+    ("name", "week", "slots"),
+    [
+        ("Europe/Berlin", "2025-W13", 167),
+        ("Europe/Berlin", "2025-W43", 169),
+        ("America/New_York", "2026-W10", 167),
+        ("Australia/Lord_Howe", "2026-W14", None),  # half an hour back
+        ("Asia/Kolkata", "2026-W10", None),
+        ("UTC", "2025-W43", 168),
+    ],
+)
+def test_weeks_by_hand(name, week, slots):
+    if slots is not None:
+        assert iso_week(week, zone(name), 60).n_slots == slots
+        return
+    with pytest.raises(ConfigError, match="set slot_minutes to 30"):
+        iso_week(week, zone(name), 60)
+    first, last = whole_week(date.fromisocalendar(int(week[:4]), int(week[6:]), 1), name)
+    assert iso_week(week, zone(name), 30).n_slots == (last - first) / timedelta(minutes=30)
