@@ -180,3 +180,21 @@ def test_a_provider_that_can_counts_what_the_site_counts(provider):
     assert open_source(carbon.spec, offline=True).basis == "lifecycle"
     with pytest.raises(SiteFaults, match="of basis 'direct'; the site counts 'lifecycle'"):
         site(f'{named}basis = "direct"\n', ('basis = "direct" #', 'basis = "lifecycle" #'))
+
+
+def test_prices_of_electricity_maps_are_named_in_a_site_file():
+    named = (
+        '[sources.price]\nprovider = "electricity-maps"\nzone = "DE"\nprices = "modelled"\ngranularity = "15_minutes"\n'
+    )
+    made = site(named)
+    (price,) = [
+        one
+        for one in providers(
+            made.sources, made.place, made.carbon.basis, Path(), price_wanted=True, sun_wanted=False, wind_wanted=False
+        ).values()
+        if one.group == "price"
+    ]
+    source = open_source(price.spec, offline=True)
+    assert (source.prices, source.granularity, price.zone) == ("modelled", "15_minutes", "DE")
+    with pytest.raises(SiteFaults, match="prices is 'model'; allowed are published, modelled"):
+        site(named.replace("modelled", "model"))
