@@ -127,7 +127,7 @@ def test_weeks_planned_on_forecasts_stand_in_table_page_and_json(sources, tmp_pa
     page = (out / "backtest.html").read_text(encoding="utf-8")
     assert told in page
     assert page.count('class="chart"') == 4
-    assert "Saved by plans by money, EUR" in page
+    assert "What plans by money save, EUR" in page
 
 
 def test_a_plan_asks_for_a_site_and_for_what_it_needs(sources, tmp_path, capsys):
