@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 LONGEST = timedelta(days=16)
 """Furthest that a forecast goes, as far as weather forecasts do; beyond, a series is left to its profile."""
 _DIGITS = 9  # the scale of a forecast and back costs the last bits of a value
+_ANY_SIGN = ("price", "dry_bulb", "wet_bulb")
 _INHERITED = (FALLBACK, STALE, SYNTHETIC)  # what is made from such rows is so itself
 
 
@@ -148,7 +149,9 @@ def forecast_from(
     errors = np.empty((0, horizon_h))
     if issued is not None and origin < rows.t_end.iloc[-1]:
         errors = issued_errors(issued, series, horizon_h)
-    provided = {series.signal: Provided(hour_means(rows, origin, horizon_h), errors)}
+    fade_h = FADE_H if rows.t_end.iloc[-1] < grid.end else 0
+    path = hour_means(rows, origin, horizon_h)
+    provided = {series.signal: Provided(path, errors, dark=series.signal == "ghi", fade_h=fade_h)}
     try:
         found = forecast_zone(History(start, signals), [series.signal], origin, horizon_h=horizon_h, provided=provided)
     except DataUnavailable:
@@ -250,14 +253,22 @@ def doubtful(series: Series, grid: TimeGrid) -> bool:
 
 
 def doubts(
-    found: Sequence[Series], long: Mapping[str, Series], grid: TimeGrid, issued: IssuedForecasts | None = None
+    found: Sequence[Series],
+    long: Mapping[str, Series],
+    grid: TimeGrid,
+    spoken: Mapping[str, str],
+    issued: IssuedForecasts | None = None,
 ) -> dict[str, Extended]:
-    """Return what is not known of forecasts that reach the grid's end, by signal; the series stay as they are.
+    """Return what is not known of forecasts that reach the grid's end, by signal.
+
+    Where forecasts as issued tell their source's usual error, it is taken off and told; else the series stay as they
+    are.
 
     Args:
         found: One per signal.
         long: The same from further back.
         grid: The slots.
+        spoken: Each signal in a sentence.
         issued: Forecasts as they were issued, which tell the source's own errors.
     """
     out = {}
@@ -269,8 +280,26 @@ def doubts(
         longer = _same_source(long.get(series.signal), series)
         made = forecast_from(series, origin, grid, longer=longer, issued=issued)
         if made is not None:
-            out[series.signal] = Extended(series, seam, seam, origin, made.past_days, made.ahead, 0.0, 0)
+            out[series.signal] = _corrected(series, seam, origin, made, spoken[series.signal])
     return out
+
+
+def _corrected(series: Series, seam: datetime, origin: datetime, made: Made, spoken: str) -> Extended:
+    """Return a series whose forecast reaches the grid's end, with its source's usual error taken off."""
+    n_issued = int((~np.isnan(made.errors).all(axis=1)).sum())
+    shift = float(bias_corrected(np.zeros(1), made.errors)[0])
+    if shift:
+        rows = series.rows
+        value = rows["value"].to_numpy()
+        said = (rows.t_start >= origin).to_numpy() & ((value != 0.0) | (series.signal != "ghi"))
+        lowest = -np.inf if series.signal in _ANY_SIGN else 0.0
+        moved = np.where(said, np.maximum(np.round(value + shift, _DIGITS), lowest), value)
+        told = (
+            f"The forecast of {spoken} of {series.source} is corrected by {shift:+.3g} {series.unit}, its usual "
+            f"error of {n_issued} forecasts as issued."
+        )
+        series = replace(series, rows=rows.assign(value=moved), told=(*series.told, told))
+    return Extended(series, seam, seam, origin, made.past_days, made.ahead, shift, n_issued)
 
 
 def _same_source(longer: Series | None, series: Series) -> Series | None:

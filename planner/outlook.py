@@ -107,16 +107,20 @@ def gather_signals(
     ]
     issued = None if cache is None else IssuedForecasts(cache.folder)
     carried = carry_on(found, far.series, grid, SPOKEN, issued)
-    doubted = doubts([series for series in found if series.signal in unsure], far.series, grid, issued)
-    fetched = _aligned(site, grid, [series for series, _ in carried])
+    doubted = doubts([series for series in found if series.signal in unsure], far.series, grid, SPOKEN, issued)
+    known = [
+        (doubted[series.signal].series, doubted[series.signal]) if series.signal in doubted else (series, done)
+        for series, done in carried
+    ]
+    fetched = _aligned(site, grid, [series for series, _ in known])
     bands = [
-        band_of(FIELDS[series.signal], ahead, aligned.values, grid)
-        for (series, aligned), (_, done) in zip(fetched, carried, strict=True)
-        if (ahead := done or doubted.get(series.signal)) is not None
+        band_of(FIELDS[series.signal], done, aligned.values, grid)
+        for (series, aligned), (_, done) in zip(fetched, known, strict=True)
+        if done is not None
     ]
     gathered = _gathered(site, grid, fetched, now)
-    known = physical([band for band in bands if band is not None], gathered.signals)
-    return replace(gathered, bands=(*known, *yield_bands(site, grid, gathered.signals, known)))
+    within = physical([band for band in bands if band is not None], gathered.signals)
+    return replace(gathered, bands=(*within, *yield_bands(site, grid, gathered.signals, within)))
 
 
 def actual_signals(

@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.errors import DataUnavailable
 from planner.extension import first_whole_day
-from planner.forecast.bridge import bias_corrected
+from planner.forecast.bridge import FADE_H, bias_corrected
 from planner.forecast.history import DAY_H, WEATHER, History
 from planner.forecast.issued import WITH_TREES
 from planner.forecast.yields import SOLAR_YIELD, UNIT, WIND_YIELD, needs, yield_forecast
@@ -184,13 +184,14 @@ def _signal(
     errors = np.empty((0, horizon_h))
     if issued is not None and not np.isnan(provider).all():
         errors = issued_errors(issued, one, horizon_h)
+    fade_h = FADE_H if np.isnan(provider[-1]) else 0
     ahead = forecast_zone(
         History(start, signals),
         [key],
         at,
         horizon_h=horizon_h,
         n_paths=n_paths,
-        provided={key: Provided(provider, errors)},
+        provided={key: Provided(provider, errors, dark=key == "ghi", fade_h=fade_h)},
         seed=seed,
     ).signals[key]
     last = np.flatnonzero(~np.isnan(provider))

@@ -29,27 +29,31 @@ def bias_corrected(provider: npt.NDArray[np.float64], past_errors: npt.NDArray[n
     return np.asarray(provider + np.median(past_errors[known]) * count / (count + _HALF_TRUST))
 
 
-def cross_faded(provider: npt.NDArray[np.float64], own: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def cross_faded(
+    provider: npt.NDArray[np.float64], own: npt.NDArray[np.float64], fade_h: int = FADE_H
+) -> npt.NDArray[np.float64]:
     """Return the provider's forecast as far as it goes and ours after it, with a straight slide before its end.
 
     Args:
         provider: Its forecast, NaN from its end on, shape (H,).
         own: Our forecast, shape (H,).
+        fade_h: Hours over which it gives way; 0 where it goes on after the last hour of these.
 
     Returns:
         Shape (H,), NaN nowhere; an hour that the provider lacks in between is ours.
     """
     if np.isnan(provider).all():
         return own
-    weight = provider_weight(provider)
+    weight = provider_weight(provider, fade_h)
     return np.where(np.isnan(provider), own, weight * np.nan_to_num(provider) + (1.0 - weight) * own)
 
 
-def provider_weight(provider: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def provider_weight(provider: npt.NDArray[np.float64], fade_h: int = FADE_H) -> npt.NDArray[np.float64]:
     """Return how much a provider's forecast counts in each hour against ours.
 
     Args:
         provider: Its forecast, NaN from its end on, shape (H,).
+        fade_h: Hours over which it gives way.
 
     Returns:
         Shape (H,): 1 as far as it goes, sliding down before its end, 0 after it.
@@ -58,4 +62,4 @@ def provider_weight(provider: npt.NDArray[np.float64]) -> npt.NDArray[np.float64
     if not known.size:
         return np.zeros(len(provider))
     left_h = known[-1] + 1 - np.arange(len(provider))
-    return np.clip(left_h / (min(FADE_H, known.size) + 1), 0.0, 1.0)
+    return np.clip(left_h / (min(fade_h, known.size) + 1), 0.0, 1.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from planner.forecast.bridge import bias_corrected, provider_weight
+from planner.forecast.bridge import FADE_H, provider_weight
 from planner.forecast.history import DAY_H
 from planner.forecast.spread import LEAST, Spread, spread_at
 
@@ -32,12 +32,16 @@ class ProviderSpread:
         return out
 
 
-def provider_spread(provider: npt.NDArray[np.float64], past_errors: npt.NDArray[np.float64]) -> ProviderSpread | None:
+def provider_spread(
+    provider: npt.NDArray[np.float64], past_errors: npt.NDArray[np.float64], fade_h: int = FADE_H
+) -> ProviderSpread | None:
     """Return the errors of a provider's forecasts as issued, of the lead days of which enough is known, or None.
 
     Args:
         provider: Its forecast, NaN after its end, shape (H,).
-        past_errors: Actual less forecast of those it issued before, by lead, NaN where unknown, shape (m, H).
+        past_errors: Actual less forecast of those it issued before, as they would be corrected now, by lead, NaN where
+            unknown, shape (m, H).
+        fade_h: Hours over which it gives way to ours before its end.
     """
     horizon_h = len(provider)
     known_h = 0
@@ -48,12 +52,10 @@ def provider_spread(provider: npt.NDArray[np.float64], past_errors: npt.NDArray[
         known_h = min(known_h + DAY_H, horizon_h)
     if not known_h:
         return None
-    # The shift that its forecast has had already is no error any more.
-    left = past_errors[:, :known_h] - bias_corrected(np.zeros(1), past_errors)[0]
-    over = -horizon_h - DAY_H * np.arange(len(left), 0, -1, dtype=np.int64)  # all of them have come
-    spread = spread_at(left, over, 0)
+    over = -horizon_h - DAY_H * np.arange(len(past_errors), 0, -1, dtype=np.int64)  # all of them have come
+    spread = spread_at(past_errors[:, :known_h], over, 0)
     if spread is None:
         return None
-    weight = np.where(np.isnan(provider), 0.0, provider_weight(provider))
+    weight = np.where(np.isnan(provider), 0.0, provider_weight(provider, fade_h))
     weight[known_h:] = 0.0
     return ProviderSpread(spread, weight)

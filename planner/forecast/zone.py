@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from planner.errors import DataUnavailable
 from planner.forecast.blend import blend_paths
-from planner.forecast.bridge import bias_corrected, cross_faded
+from planner.forecast.bridge import FADE_H, bias_corrected, cross_faded
 from planner.forecast.history import DAY_H, PROFILE_DAYS, History, filled
 from planner.forecast.issued import BLEND, Task, best_model, issue, scale_before, told
 from planner.forecast.provider_spread import ProviderSpread, provider_spread
@@ -33,10 +33,26 @@ class Provided:
         path: Its values from the origin on, NaN after its end, shape (H,).
         past_errors: Actual less forecast of those it issued before, by lead, NaN where unknown, shape (m, H); m may
             be 0.
+        dark: Whether an hour of which it says zero is sure, as the sun is at night.
+        fade_h: Hours over which it gives way to ours before its end; 0 where it goes on after the horizon.
     """
 
     path: npt.NDArray[np.float64]
     past_errors: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    dark: bool = False
+    fade_h: int = FADE_H
+
+    @property
+    def corrected(self) -> npt.NDArray[np.float64]:
+        """Its forecast with its usual error taken off, shape (H,)."""
+        shifted = bias_corrected(self.path, self.past_errors)
+        return np.where(self.path == 0.0, 0.0, shifted) if self.dark else shifted
+
+    @property
+    def left_errors(self) -> npt.NDArray[np.float64]:
+        """Its past errors without the shift that its forecast has had already, shape (m, H)."""
+        left = self.past_errors - bias_corrected(np.zeros(1), self.past_errors)[0]
+        return np.where(self.past_errors == 0.0, 0.0, left) if self.dark else left
 
 
 @dataclass(frozen=True)
@@ -142,9 +158,8 @@ def _signal(
     point = points[-1]
     theirs = None
     if provided is not None:
-        corrected = bias_corrected(provided.path, provided.past_errors)
-        point = scale.there(cross_faded(corrected, scale.back(point)))
-        theirs = provider_spread(provided.path, provided.past_errors)
+        point = scale.there(cross_faded(provided.corrected, scale.back(point), provided.fade_h))
+        theirs = provider_spread(provided.path, provided.left_errors, provided.fade_h)
     spread = spread_at(errors, origins, at) if len(origins) else None
     quantiles = paths = None
     if spread is not None:
