@@ -150,7 +150,7 @@ def test_a_forecast_outlives_a_process_that_dies_before_its_answer_is_kept(tmp_p
     class Killed(BaseException):
         """As a signal would end it."""
 
-    def die(*_):
+    def die(*_, **__):
         raise Killed
 
     serve(300.0)
