@@ -23,9 +23,10 @@ _MOST_H = 16 * 24  # as far as weather forecasts go
 @click.option("--origin", metavar="TIME", help="First hour that counts as not known, with offset. [default: this hour]")
 @click.option("--at", metavar="LATITUDE,LONGITUDE", help="Place of weather, sun and wind, degrees.")
 @click.option(
-    "--basis", type=click.Choice(("direct", "lifecycle")), default="direct", show_default=True,
-    help="Of the average carbon intensity of the zone's providers.",
-)  # fmt: skip
+    "--basis",
+    type=click.Choice(("direct", "lifecycle")),
+    help="Of the average carbon intensity of the zone's providers. [default: direct]",
+)
 @click.option("--paths", type=click.IntRange(10, 1000), default=100, show_default=True, help="Joint scenario paths.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of the paths' draw.")
 @click.option(
@@ -40,7 +41,7 @@ def forecast_command(
     hours: int,
     origin: str | None,
     at: str | None,
-    basis: str,
+    basis: str | None,
     paths: int,
     seed: int,
     history_days: int | None,
@@ -71,8 +72,13 @@ def forecast_command(
         opener, now = Opener(cache, offline, utc_now), utc_now()
         if sources is None:
             days = history_days or HISTORY_DAYS
-            feeds = feeds_of_zone(zone, opener, place=place, basis=basis, history_days=days)
+            feeds = feeds_of_zone(zone, opener, place=place, basis=basis or "direct", history_days=days)
         else:
+            if basis is not None:
+                raise ConfigError(
+                    "--basis is for the zone's own providers, and --sources names others",
+                    fix=f"write basis in {sources}, or leave --basis out",
+                )
             feeds = feeds_of_file(sources, zone, opener, place=place, history_days=history_days)
         with stage("reading the sources"):
             series, told = fetch_series(feeds, now, start, hours)

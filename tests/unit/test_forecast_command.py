@@ -267,6 +267,8 @@ def test_signals_given_twice_and_hours_that_are_none(sources, tmp_path, capsys):
     assert "average carbon intensity is given twice" in capsys.readouterr().err
     assert run(["forecast", "XX", "--sources", str(sources), "--origin", "2023-04-01T00:30:00Z"]) == 2
     assert "is no whole hour" in capsys.readouterr().err
+    assert run(["forecast", "XX", "--sources", str(sources), "--basis", "direct"]) == 2
+    assert "--basis is for the zone's own providers" in capsys.readouterr().err
 
 
 def test_backtests_know_marginal_carbon_apart_too(sources):
