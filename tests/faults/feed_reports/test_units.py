@@ -71,9 +71,9 @@ def test_a_clean_zone_is_not_given_the_number_of_another(report):
 
 
 @responses.activate
+@pytest.mark.parametrize("change", [utc(2026, 3, 3), utc(2026, 3, 2, 15)], ids=["at-midnight", "within-a-day"])
 @report("PV_Live-API#49")
-def test_a_unit_that_changes_by_a_thousand_is_named_with_its_day(report):
-    change = utc(2026, 3, 3)
+def test_a_unit_that_changes_by_a_thousand_is_named_with_its_first_row(report, change):
     serving(
         responses,
         PRICE,
@@ -81,6 +81,8 @@ def test_a_unit_that_changes_by_a_thousand_is_named_with_its_day(report):
             utc(2026, 3, 1), utc(2026, 3, 4), value=lambda t: (0.05 if t < change else 50.0) * (1 + t.hour / 24)
         ),
     )
-    with pytest.raises(SchemaChanged, match=r"row of 2026-03-03T00:00:00Z: price of DE-LU goes from about") as caught:
+    with pytest.raises(
+        SchemaChanged, match=f"row of {change:%Y-%m-%dT%H}:00:00Z: price of DE-LU goes from about"
+    ) as caught:
         opened("energy-charts").fetch("price", "DE-LU", utc(2026, 3, 1), utc(2026, 3, 4))
     assert "Energy-Charts" in caught.value.what
