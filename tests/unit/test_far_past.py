@@ -160,7 +160,7 @@ def test_without_trees_only_what_tells_the_errors_is_asked_for(net, tmp_path, mo
 
 def test_a_provider_that_has_no_more_is_told_and_what_there_is_is_used(net, tmp_path, monkeypatch):
     monkeypatch.setattr(boosted, "available", lambda: True)
-    grid, groups = gathered(ResponseCache(tmp_path))
+    grid, groups = gathered(ResponseCache(tmp_path), signals=())
     far = far_past(groups, grid, 700, SPOKEN)
     start = far.series["price"].rows.t_start.iloc[0]
     assert start == BEGINS
