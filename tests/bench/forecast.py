@@ -9,7 +9,9 @@ reference.
 from __future__ import annotations
 
 import argparse
+import resource
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -125,6 +127,12 @@ def seconds_of_one(history: History) -> float:
     return time.perf_counter() - began
 
 
+def processor_s() -> float:
+    """Return the processor time that this process and those that it waited for have used, s."""
+    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
 def main(arguments: list[str]) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="forecast")
@@ -141,7 +149,7 @@ def main(arguments: list[str]) -> None:
     for zone in asked.zones:
         history = trace(zone)
         signals = [s for s in ("carbon", "price") if s in history.signals]
-        began = time.perf_counter()
+        began, began_processor_s = time.perf_counter(), processor_s()
         found = backtest(
             history, signals, FIRST, last, in_processes(issue, asked.jobs, lambda *_: None), seed=asked.seed
         )
@@ -156,13 +164,16 @@ def main(arguments: list[str]) -> None:
             seed=asked.seed,
         )
         whole_s = time.perf_counter() - began
-        stated = plans_statement(plans)
+        used_s = processor_s() - began_processor_s
+        n_weeks = len({week.origin for week in plans.weeks})
+        stated = plans_statement(replace(plans, left_out=0))
         rows += [line(zone, scored(found, signal, model)) for signal in signals for model in MODELS]
         worth += [[zone, *row] for row in plan_rows(plans)]
         told.append(
             f"{verdict(zone, scored(found, 'carbon', MODELS[-1]))}; backtest of {len(found.origins)} origins in "
-            f"{forecast_s:.0f} s, with plans of {len(plans.weeks)} weeks in {whole_s:.0f} s (at most {LONGEST_S}; "
-            f"{asked.jobs} processes); one forecast of {len(signals) + 1} signals with 100 scenarios in "
+            f"{forecast_s:.0f} s, with plans of {n_weeks} weeks ({plans.left_out} left out) in {whole_s:.0f} s "
+            f"(at most {LONGEST_S}; {asked.jobs} processes, {used_s:.0f} s of processor time); one forecast of "
+            f"{len(signals) + 1} signals with 100 scenarios in "
             f"{seconds_of_one(history):.1f} s"
         )
     print(
