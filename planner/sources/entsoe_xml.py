@@ -28,6 +28,7 @@ _VARIABLE = "A03"  # a position that is missing repeats the one before it, to th
 _NOTHING = "999"
 _LONGEST = timedelta(days=400)  # the platform gives a year at most
 _POSITION = re.compile(r"[0-9]{1,9}")
+_PLAIN = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,9})?")  # nearly all cells; a year of a mix has 100,000
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def _values(
     amounts = np.empty(len(cells))
     for i, cell in enumerate(cells):
         try:
-            amounts[i] = to_number(cell)
+            amounts[i] = float(cell) if _PLAIN.fullmatch(cell) else to_number(cell)
         except ValueError:
             raise changed(subject, f"the value of {when(int(places[i]))} is {cell!r}") from None
     values = np.full(count, math.nan)
