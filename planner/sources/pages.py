@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from xml.etree import ElementTree as ET
 
-from planner.errors import DataUnavailable
+from planner.errors import DataUnavailable, SchemaChanged
 from planner.sources.request import Reply, Request
 from planner.sources.rows import NoValues
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from planner.sources.http import Http
 
 _MOST_PAGES = 49  # ENTSO-E counts to an offset of 4,800
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,27 @@ class Paging:
         others = tuple(pair for pair in request.params if pair[0] != self.parameter)
         return replace(request, params=(*others, (self.parameter, str(offset))))
 
+    def more(self, pages: Sequence[Page]) -> bool:
+        """Return whether another page follows these."""
+        last, told = pages[-1], pages[-1].total
+        follows = last.length == self.full if told is None else sum(page.length for page in pages) < told
+        return follows and last.length > 0 and len(pages) < _MOST_PAGES
+
+
+@dataclass(frozen=True)
+class _Turned(Generic[_T]):
+    """One answer of a page.
+
+    Args:
+        page: The page, or None where it is the one before once more.
+        payload: Its decoded body.
+        value: What all pages up to it say together where none follows, else None.
+    """
+
+    page: Page | None
+    payload: Any
+    value: _T | None
+
 
 class _Changed(Exception):
     """The total is another one on a later page."""
@@ -64,36 +86,42 @@ def fetch_pages(
     request: Request,
     paging: Paging,
     deadline: float,
-    note: Callable[[list[Page], datetime], None],
-) -> Reply[list[Page]]:
-    """Return all pages of an answer; its age is that of the oldest.
+    whole: Callable[[list[Page]], _T],
+    note: Callable[[_T, datetime], None] | None = None,
+) -> Reply[_T]:
+    """Return what all pages of an answer say together; its age is that of the oldest.
 
-    Where the total changes between two pages, rows have moved across their edge: all pages are asked for once more, and
-    none is taken from the cache.
+    Where the total changes between two pages, rows have moved across their edge; where several pages make no sense
+    together, one of them may be kept from a bad day. Then all are asked for once more, and none is taken from the
+    cache.
 
     Args:
         http: How the network is used.
         request: That of the first page.
         paging: How pages are turned.
         deadline: When all must be done, from `Http.deadline()`.
-        note: Told the pages so far, and when the last came, before a new answer takes the place of the one kept.
+        whole: Checks all pages together and returns what they say; a last page that it refuses is not kept.
+        note: Told what a new answer says and when it came, before its last page takes the place of the one kept.
 
     Raises:
         DataUnavailable: A page cannot be had (see `Http.get` for its kinds), or the total has changed once more.
     """
+    turned: list[Page] = []
     try:
-        return _turn(http, request, paging, deadline, note)
-    except _Changed:
-        anew = replace(request, ttl=timedelta(0), settled_at=None)
-        try:
-            reply = _turn(http, anew, paging, deadline, note)
-        except _Changed as exc:
-            raise DataUnavailable(
-                f"{request.source} changes its answer for {request.subject} while its pages are read",
-                why=str(exc),
-                fix="try again in some minutes, or use another source",
-            ) from None
-        return replace(reply, settled=request.settled(reply.fetched_at))
+        return _turn(http, request, paging, deadline, whole, note, turned)
+    except (_Changed, SchemaChanged):
+        if not turned:
+            raise
+    anew = replace(request, ttl=timedelta(0), settled_at=None)
+    try:
+        reply = _turn(http, anew, paging, deadline, whole, note, [])
+    except _Changed as exc:
+        raise DataUnavailable(
+            f"{request.source} changes its answer for {request.subject} while its pages are read",
+            why=str(exc),
+            fix="try again in some minutes, or use another source",
+        ) from None
+    return replace(reply, settled=request.settled(reply.fetched_at))
 
 
 def _turn(
@@ -101,36 +129,41 @@ def _turn(
     request: Request,
     paging: Paging,
     deadline: float,
-    note: Callable[[list[Page], datetime], None],
-) -> Reply[list[Page]]:
-    pages: list[Page] = []
-    replies: list[Reply[tuple[Page, Any]]] = []
-    offset = 0
-    while len(pages) < _MOST_PAGES:
+    whole: Callable[[list[Page]], _T],
+    note: Callable[[_T, datetime], None] | None,
+    pages: list[Page],
+) -> Reply[_T]:
+    """Return what all pages say, and put the pages that came into `pages`, in turn."""
+    replies: list[Reply[_Turned[_T]]] = []
+
+    def read(payload: Any) -> _Turned[_T]:
+        page = paging.read(payload)
+        if pages and _same(payload, replies[-1].value.payload):
+            return _Turned(None, payload, whole(pages))  # it does not turn pages
+        if pages and page.total != pages[0].total:
+            raise _Changed(f"of {pages[0].total} rows there are now {page.total}")
+        together = [*pages, page]
+        return _Turned(page, payload, None if paging.more(together) else whole(together))
+
+    def tell(turned: _Turned[_T], at: datetime) -> None:
+        if note is not None and turned.value is not None:
+            note(turned.value, at)
+
+    value = None
+    while value is None:
         try:
-            reply = http.get(
-                paging.at(request, offset),
-                lambda payload: (paging.read(payload), payload),
-                deadline,
-                lambda told, at: note([*pages, told[0]], at),
-            )
+            reply = http.get(paging.at(request, sum(page.length for page in pages)), read, deadline, tell)
         except NoValues:
             if not pages:
                 raise
-            break  # a page behind the last one
-        page, payload = reply.value
-        if replies and _same(payload, replies[-1].value[1]):
-            break  # it does not turn pages
-        if pages and page.total != pages[0].total:
-            raise _Changed(f"of {pages[0].total} rows there are now {page.total}")
-        pages.append(page)
-        replies.append(reply)
-        offset += page.length
-        more = page.length == paging.full if page.total is None else offset < page.total
-        if not more or page.length == 0:
+            value = whole(pages)  # a page behind the last one
             break
+        value = reply.value.value
+        if reply.value.page is not None:
+            pages.append(reply.value.page)
+            replies.append(reply)
     return Reply(
-        pages,
+        value,
         min(reply.fetched_at for reply in replies),
         stale=any(reply.stale for reply in replies),
         settled=all(reply.settled for reply in replies),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from planner.errors import AuthError, DataUnavailable, SchemaChanged, StaleData
-from planner.sources.pages import Page, Paging, fetch_pages
+from planner.sources.pages import fetch_pages
 from planner.sources.request import Reply
 from planner.sources.rows import NoValues, add_flag
 from planner.sources.series import STALE
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from planner.sources.http import Http
+    from planner.sources.pages import Paging
     from planner.sources.request import Request
     from planner.sources.series import Series
 
@@ -151,7 +151,6 @@ def fetch_windows(
             continue
         stale = stale or reply.stale
         rows = reply.value.rows
-        _check_years(rows, window)
         rows = rows[(rows.t_start >= max(window.first, start)) & (rows.t_start < min(window.last, end))]
         parts.append(add_flag(rows, STALE) if reply.stale else rows)
         replies.append(reply)
@@ -179,16 +178,14 @@ def _reply(
         if issued is not None:
             issued.keep(replace(series, fetched_at=at))
 
+    def checked(answer: Any) -> Series:
+        series = read(answer)
+        _check_years(series.rows, window)
+        return series
+
     if paging is None:
-        return http.get(window.request, read, deadline, note)
-
-    def note_pages(pages: list[Page], at: datetime) -> None:
-        if issued is not None:
-            with suppress(DataUnavailable):  # the pages so far may not make a series yet
-                note(read(pages), at)
-
-    pages = fetch_pages(http, window.request, paging, deadline, note_pages)
-    return Reply(read(pages.value), pages.fetched_at, pages.stale, pages.settled)
+        return http.get(window.request, checked, deadline, note)
+    return fetch_pages(http, window.request, paging, deadline, checked, note)
 
 
 def _keep_whole(http: Http, replies: list[Reply[Series]]) -> None:
