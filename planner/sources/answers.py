@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 from planner.errors import AuthError, DataUnavailable, RateLimited, SchemaChanged
-from planner.sources.retry import wait_s
+from planner.sources.retry import TOO_MANY, pause_s
 from planner.sources.rows import NoValues
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def check_status(answer: Answer, request: Request) -> None:
         )
     if status in {401, 403}:
         raise AuthError(what, why=reason or "access is refused", fix="check the key and what it may read")
-    if status == 429:
-        wait = wait_s(answer.headers.get("retry-after"))
+    if status == TOO_MANY:
+        wait = pause_s(status, answer.headers.get("retry-after"), request.ban_s)
         raise RateLimited(
             what,
             why=reason or "too many requests",
@@ -76,7 +76,7 @@ def decode(answer: Answer, request: Request) -> Any:
     try:
         if request.form == "json":
             return json.loads(answer.body)
-        if b"<!DOCTYPE" in answer.body:
+        if b"<!DOCTYPE" in answer.body.replace(b"\0", b""):  # UTF-16 has a zero beside each letter
             raise ValueError  # noqa: TRY301 - no agreed document has one; entities could grow without bound
         return ET.fromstring(answer.body)  # noqa: S314 - see above
     except (ValueError, RecursionError, ET.ParseError) as exc:

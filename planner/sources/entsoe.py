@@ -45,6 +45,7 @@ _NAME = "ENTSO-E"
 _WINDOW = timedelta(days=7)  # the provider allows a year
 _FULL_PAGE = 100  # series of a document
 _SETTLED = timedelta(days=5)
+_BAN_S = 600.0  # after more than 400 requests in a minute
 _TTL = {
     "price": timedelta(minutes=30),
     "carbon": timedelta(minutes=15),
@@ -164,6 +165,7 @@ class Entsoe:
             form="xml",
             absent=((400, "No matching data"),),
             secret_params=secret,
+            ban_s=_BAN_S,
         )
 
     def _rows(self, signal: str, found: list[Curve], subject: str) -> pd.DataFrame:

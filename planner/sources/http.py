@@ -16,7 +16,7 @@ from planner.sources.breaker import Breakers
 from planner.sources.flight import single_flight
 from planner.sources.issued import IssuedForecasts
 from planner.sources.request import Reply, Request
-from planner.sources.retry import wait_s
+from planner.sources.retry import pause_s
 from planner.sources.transport import Patience, download
 from planner.timegrid import iso
 
@@ -189,7 +189,8 @@ class Http:
             check_status(answer, request)
         except DataUnavailable as exc:
             if breakers and (isinstance(exc, RateLimited) or answer.status >= 500):
-                breakers.failed(request.host, now, wait_s(answer.headers.get("retry-after")))
+                asked_s = pause_s(answer.status, answer.headers.get("retry-after"), request.ban_s)
+                breakers.failed(request.host, now, asked_s)
             raise
         if breakers:
             breakers.worked(request.host)

@@ -28,6 +28,7 @@ class Request:
         secret_params: Parameters that no key, log, error or file may show.
         secret_headers: Headers likewise.
         keep: Whether an answer may be kept on disk; one that holds a token may not.
+        ban_s: How long the provider is known to refuse after a 429 that does not say it, s; None where it is not known.
     """
 
     source: str
@@ -41,6 +42,7 @@ class Request:
     secret_params: tuple[tuple[str, Secret], ...] = ()
     secret_headers: tuple[tuple[str, Secret], ...] = ()
     keep: bool = True
+    ban_s: float | None = None
 
     @property
     def key(self) -> str:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from urllib3.connectionpool import ConnectionPool
     from urllib3.response import BaseHTTPResponse
 
-_RETRIED = (429, 500, 502, 503, 504)
+TOO_MANY = 429
+"""Status with which a provider refuses because it was asked too often."""
+_RETRIED = (TOO_MANY, 500, 502, 503, 504)
 _LONGEST_BACKOFF_S = 8.0
 
 
@@ -28,20 +30,34 @@ def wait_s(retry_after: str | None) -> float | None:
         return None
 
 
+def pause_s(status: int, retry_after: str | None, ban_s: float | None) -> float | None:
+    """Return how long a provider is to be left alone after an answer, s; None where nobody says.
+
+    Args:
+        status: Status of the answer.
+        retry_after: Its Retry-After header, or None.
+        ban_s: How long the provider is known to refuse after a 429 that does not say it, s, or None.
+    """
+    asked_s = wait_s(retry_after)
+    return ban_s if asked_s is None and status == TOO_MANY else asked_s
+
+
 class BudgetRetry(Retry):
     """urllib3's Retry that gives up where a provider asks for too long a wait, or the budget would not last."""
 
     deadline = 0.0
     longest_wait_s = 0.0
+    ban_s: float | None = None
 
     @classmethod
-    def of(cls, deadline: float, longest_wait_s: float, backoff_s: float) -> BudgetRetry:
+    def of(cls, deadline: float, longest_wait_s: float, backoff_s: float, ban_s: float | None = None) -> BudgetRetry:
         """Return the policy.
 
         Args:
             deadline: When all must be done, on the monotonic clock, s.
             longest_wait_s: Longest Retry-After that is waited for, s.
             backoff_s: First pause where none is asked for, s; it doubles up to 8 s.
+            ban_s: How long the provider is known to refuse after a 429 that does not say it, s, or None.
         """
         retry = cls(
             total=3,
@@ -55,18 +71,18 @@ class BudgetRetry(Retry):
             backoff_max=_LONGEST_BACKOFF_S,
             raise_on_status=False,
         )
-        retry.deadline, retry.longest_wait_s = deadline, longest_wait_s
+        retry.deadline, retry.longest_wait_s, retry.ban_s = deadline, longest_wait_s, ban_s
         return retry
 
     def new(self, **kw: Any) -> Self:
         """Return a copy with changes; urllib3 copies through this method only."""
         fresh = super().new(**kw)
-        fresh.deadline, fresh.longest_wait_s = self.deadline, self.longest_wait_s
+        fresh.deadline, fresh.longest_wait_s, fresh.ban_s = self.deadline, self.longest_wait_s, self.ban_s
         return fresh
 
     def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
         """Return the wait that a response asks for, s."""
-        return wait_s(response.headers.get("Retry-After"))
+        return pause_s(response.status, response.headers.get("Retry-After"), self.ban_s)
 
     def increment(
         self,

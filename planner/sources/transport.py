@@ -104,7 +104,7 @@ def _ask(request: Request, patience: Patience, now: datetime, deadline: float) -
         session.auth = _as_it_is
         for _ in range(_MOST_REDIRECTS + 1):
             left_s = max(0.001, deadline - time.monotonic())
-            retry = BudgetRetry.of(deadline, patience.longest_wait_s, patience.backoff_s)
+            retry = BudgetRetry.of(deadline, patience.longest_wait_s, patience.backoff_s, request.ban_s)
             for scheme in ("https://", "http://"):
                 session.mount(scheme, HTTPAdapter(max_retries=retry))
             timeout = (min(patience.connect_s, left_s), min(patience.read_s, left_s))

@@ -22,16 +22,8 @@ from planner.pipeline import plan_week
 from planner.sources import transport
 from planner.sources.cache import ResponseCache
 from planner.sources.registry import open_source
-from tests.faults.test_source_http import (  # noqa: F401 - the fixtures are used by name
-    cut_chunks,
-    dripping,
-    hang_up,
-    provider,
-    say,
-    self_signed,
-    silent,
-)
 from tests.feeds import HALF, HOUR, moment, power_answer, times
+from tests.loopback import cut_chunks, dripping, hang_up, say, silent
 
 NOW = datetime(2024, 5, 12, 9, 30, tzinfo=UTC)
 BUDGET_S = 0.8
@@ -76,10 +68,10 @@ def site(tmp_path):
 
 
 @pytest.fixture
-def served(provider, monkeypatch):  # noqa: F811 - the fixture above
-    """Lets each provider be one on the loopback, with a short budget."""
+def served(provider, monkeypatch):
+    """Lets each provider be one on the loopback, the first with a short budget where it is hurried."""
 
-    def at(scheme="http", tls=None, **acts):
+    def at(scheme="http", tls=None, *, hurried=True, **acts):
         servers = {name: provider(act, tls=tls if name == "uk" else None) for name, act in acts.items()}
 
         def opened(spec, **kw):
@@ -87,8 +79,8 @@ def served(provider, monkeypatch):  # noqa: F811 - the fixture above
             name = spec.provider.split("-")[0]
             if name not in servers:
                 return source
-            limits = {"budget_s": BUDGET_S if name == "uk" else 20.0, "backoff_s": 0.01}
-            limits |= {"connect_s": 0.3, "read_s": 0.3} if name == "uk" else {}
+            limits = {"budget_s": 20.0, "backoff_s": 0.01}
+            limits |= {"budget_s": BUDGET_S, "connect_s": 0.3, "read_s": 0.3} if name == "uk" and hurried else {}
             place = f"{scheme if name == 'uk' else 'http'}://127.0.0.1:{servers[name].server_address[1]}"
             return replace(source, http=replace(source.http, **limits), base_url=place)
 
@@ -131,7 +123,7 @@ def test_no_secure_connection_is_no_connection(served, site, how, request):
 
 def test_a_first_provider_that_comes_back_is_used_again(served, site, tmp_path):
     cache = ResponseCache(tmp_path / "cache")
-    servers = served(uk=ACTS["empty"], energy=good)
+    servers = served(uk=ACTS["empty"], energy=good, hurried=False)
     told(gather(site, now=NOW, cache=cache))
     form, start = "%Y-%m-%dT%H:%MZ", NOW.replace(minute=0) - timedelta(days=40)
     rows = [
