@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 HOUR = timedelta(hours=1)
 _FORECAST = "forecast"
 _LEAST_COVERED_H = 0.5  # an hour of which less is known is not known
-_OF_SOURCE = ("provider", "zone")  # keys of a source's table that are no options of the provider
+NO_OPTIONS = ("provider", "zone", "fallback")
+"""Keys of a source's table that are no options of its provider."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def read_past(sources: Path, zone: str, start: datetime, end: datetime) -> Past:
     """
     found: dict[str, Series] = {}
     for name, table in _tables(sources).items():
-        options = {key: value for key, value in table.items() if key not in _OF_SOURCE}
+        options = {key: value for key, value in table.items() if key not in NO_OPTIONS}
         if isinstance(options.get("path"), str):
             options["path"] = str(sources.parent / options["path"])
         source = CsvFile.from_options(Options(f"{sources.name}: sources.{name}", options))
@@ -107,6 +108,8 @@ def hour_means(rows: pd.DataFrame, start: datetime, n: int) -> npt.NDArray[np.fl
     Returns:
         Shape (n,).
     """
+    if rows.empty:
+        return np.full(n, np.nan)
     zero = np.datetime64(start.replace(tzinfo=None), "s")
     first, last = (
         (times.dt.tz_localize(None).to_numpy().astype("datetime64[s]") - zero) / np.timedelta64(1, "h")

@@ -199,7 +199,7 @@ def _fetch(
             for one in provider.chain
         )
         delivered: list[Series] = []
-        chain = Chain(links, lambda: now)
+        chain = Chain(links, lambda: now, site.carbon.basis, site.place.currency)
         for signal in provider.signals:
             series = chain.fetch(signal, grid.start - HISTORY, grid.end)
             _check_meaning(site, series)

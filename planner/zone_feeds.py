@@ -10,7 +10,7 @@ from planner.config import model
 from planner.config.providers import GROUPS, WIND, providers
 from planner.errors import ConfigError
 from planner.forecast.yields import SOLAR_YIELD, WIND_YIELD
-from planner.forecast_history import csv_signals, read_document, source_tables
+from planner.forecast_history import NO_OPTIONS, csv_signals, read_document, source_tables
 from planner.source_probe import zone_names
 from planner.sources.catalogue import FACTS, facts_of
 from planner.sources.chain import Chain, Link
@@ -165,16 +165,29 @@ def feeds_of_file(
 
 
 def _of_table(file: Path, name: str, table: Mapping[str, Any], zone: str, opener: Opener) -> Feed:
-    options = {key: value for key, value in table.items() if key not in {"provider", "zone", "fallback"}}
-    provider = facts_of(str(table.get("provider"))).name
+    links = _links(file, name, table, zone, opener)
+    own = links[0]
+    groups = [name] if name in GROUPS else [*FACTS[own.provider].gives] or ["carbon"]
+    signals = tuple(signal for group in groups for signal in GROUPS[group])
+    if isinstance(own.source, CsvFile):
+        signals = tuple(csv_signals(own.source))
+    return Feed(Chain(links, opener.clock, str(getattr(own.source, "basis", ""))), signals)
+
+
+def _links(file: Path, name: str, table: Mapping[str, Any], zone: str, opener: Opener) -> tuple[Link, ...]:
+    """Return the source that a table names, and those that stand in for it."""
+    options = {key: value for key, value in table.items() if key not in NO_OPTIONS}
+    if "provider" not in table:
+        raise ConfigError(f"{file}: sources.{name} names no provider", fix='write provider = "csv", or another')
+    provider = facts_of(str(table["provider"])).name
     if provider == "csv" and isinstance(options.get("path"), str):
         options["path"] = str(file.parent / options["path"])
-    link = opener.link(provider, options, str(table.get("zone", zone)))
-    groups = [name] if name in GROUPS else [*FACTS[provider].gives] or ["carbon"]
-    signals = tuple(signal for group in groups for signal in GROUPS[group])
-    if isinstance(link.source, CsvFile):
-        signals = tuple(csv_signals(link.source))
-    return Feed(Chain((link,), opener.clock), signals)
+    own, instead = opener.link(provider, options, str(table.get("zone", zone))), table.get("fallback", [])
+    if not isinstance(instead, list) or not all(isinstance(one, dict) for one in instead):
+        raise ConfigError(
+            f"{file}: fallback of sources.{name} is no list of tables", fix=f"[[sources.{name}.fallback]]"
+        )
+    return (own, *(link for one in instead for link in _links(file, f"{name}.fallback", one, zone, opener)))
 
 
 def _of_site(site: Site, folder: Path, opener: Opener) -> Feeds:
@@ -193,7 +206,7 @@ def _of_site(site: Site, folder: Path, opener: Opener) -> Feeds:
         signals = group.signals
         if isinstance(links[0].source, CsvFile) and group.group == _WEATHER:
             signals = tuple(dict.fromkeys([*signals, *csv_signals(links[0].source)]))  # more weather helps
-        feeds.append(Feed(Chain(tuple(links), opener.clock), signals))
+        feeds.append(Feed(Chain(tuple(links), opener.clock, site.carbon.basis, site.place.currency), signals))
     plants = {
         name_of(kind, block.power.name): plant
         for block in site.blocks

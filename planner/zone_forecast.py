@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from planner.errors import DataUnavailable
 from planner.extension import first_whole_day
@@ -28,7 +29,6 @@ from power.wind import WindTurbines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import pandas as pd
 
     from planner.sources.cache import ResponseCache
     from planner.sources.series import Series
@@ -124,15 +124,19 @@ def zone_forecast(
     """
     at = origin or _last_known(series, now)
     begin = at - timedelta(days=feeds.history_days)
-    seen = {key: one.rows[one.rows.t_end > begin] for key, one in series.items()}
-    series = {key: replace(one, rows=seen[key]) for key, one in series.items() if len(seen[key])}
     issued = None if cache is None else IssuedForecasts(cache.folder)
+    if origin is not None:
+        series = {key: _as_known(one, origin, issued) for key, one in series.items()}
+    series = {key: replace(one, rows=one.rows[one.rows.t_end > begin]) for key, one in series.items()}
     made: dict[str, Told] = {}
     labels = [*dict.fromkeys(told)]
     for key, one in series.items():
         one_told = _signal(key, one, series, at, horizon_h, n_paths, seed, issued)
         if one_told is None:
-            labels.append(f"No forecast of {SPOKEN[key]}: {one.source} has less than {LEAST_DAYS} days before it.")
+            labels.append(
+                f"No forecast of {SPOKEN[key]}: {one.source} has less than {LEAST_DAYS} whole days in the "
+                f"{feeds.history_days} days before {iso(at)}."
+            )
         else:
             made[key] = one_told
     if not made:
@@ -141,6 +145,8 @@ def zone_forecast(
         )
     if "wet_bulb" in made and "dry_bulb" in made:
         made["wet_bulb"] = replace(made["wet_bulb"], ahead=no_warmer(made["wet_bulb"].ahead, made["dry_bulb"].ahead))
+    if feeds.place is None:
+        labels.append("No forecast of solar and wind yield: the place is not known; --at says it.")
     made |= _yields(made, feeds, at)
     order = [*SPOKEN]
     shown = sorted(made, key=lambda name: order.index(name.split(":")[0]))
@@ -154,6 +160,17 @@ def _last_known(series: Mapping[str, Series], now: datetime) -> datetime:
         if not known.empty and (key not in WEATHER or set(series) <= set(WEATHER)):
             ends.append(known.t_end.iloc[-1].floor("h").to_pydatetime())
     return min(this_hour(now), max(ends, default=this_hour(now)))
+
+
+def _as_known(one: Series, origin: datetime, issued: IssuedForecasts | None) -> Series:
+    """Return a series without the forecast that its source made after the origin: with the last one kept before it."""
+    if one.fetched_at is None or this_hour(one.fetched_at) <= origin:
+        return one
+    parts = [one.rows[one.rows["kind"] != "forecast"]]
+    if issued is not None:
+        then = issued.as_issued(one.signal, one.zone, origin, source=one.source, basis=one.basis)
+        parts += [] if then is None else [then.rows]
+    return replace(one, rows=pd.concat(parts, ignore_index=True))
 
 
 def _signal(
@@ -183,7 +200,7 @@ def _signal(
     provider = _ahead(rows, at, horizon_h)
     errors = np.empty((0, horizon_h))
     if issued is not None and not np.isnan(provider).all():
-        errors = issued_errors(issued, one, horizon_h)
+        errors = issued_errors(issued, replace(one, rows=known), horizon_h)
     fade_h = FADE_H if np.isnan(provider[-1]) else 0
     ahead = forecast_zone(
         History(start, signals),
@@ -211,14 +228,12 @@ def _past(rows: pd.DataFrame, start: datetime, n: int, at: datetime) -> npt.NDAr
     """Return the hours before the origin as they were; what the source only forecast of them stands in the gaps."""
     before = rows[rows.t_end <= at]
     came = hour_means(before[before["kind"] != "forecast"], start, n)
-    said = before[before["kind"] == "forecast"]
-    return came if said.empty else np.where(np.isnan(came), hour_means(said, start, n), came)
+    return np.where(np.isnan(came), hour_means(before[before["kind"] == "forecast"], start, n), came)
 
 
 def _ahead(rows: pd.DataFrame, at: datetime, horizon_h: int) -> npt.NDArray[np.float64]:
     """Return the source's own forecast; what it measured after the origin is not looked at."""
-    said = rows[rows["kind"] == "forecast"]
-    return hour_means(said, at, horizon_h) if len(said) else np.full(horizon_h, np.nan)
+    return hour_means(rows[rows["kind"] == "forecast"], at, horizon_h)
 
 
 def _yields(made: Mapping[str, Told], feeds: Feeds, at: datetime) -> dict[str, Told]:

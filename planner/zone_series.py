@@ -14,7 +14,7 @@ from planner.forecast.yields import SOLAR_YIELD, WIND_YIELD
 from planner.forecast_history import HOUR, signal_key
 from planner.sources.csv_file import CsvFile
 from planner.sources.long_past import Budget, on_network, reach_back
-from planner.sources.series import STALE, SYNTHETIC
+from planner.sources.series import FALLBACK, STALE, SYNTHETIC
 
 if TYPE_CHECKING:
     from planner.sources.series import Series
@@ -31,6 +31,9 @@ SPOKEN = {
     "wind_speed_100m": "wind at 100 m",
     "wind_speed_10m": "wind at 10 m",
     "cloud_cover": "cloud cover",
+    "wind_generation": "wind generation",
+    "solar_generation": "solar generation",
+    "generation": "all generation",
     SOLAR_YIELD: "solar yield",
     WIND_YIELD: "wind yield",
 }
@@ -38,7 +41,7 @@ SPOKEN = {
 
 
 def fetch_series(
-    feeds: Feeds, now: datetime, origin: datetime | None, horizon_h: int
+    feeds: Feeds, now: datetime, origin: datetime | None, horizon_h: int, *, least_days: int = SPREAD_DAYS
 ) -> tuple[dict[str, Series], list[str]]:
     """Return what a zone's sources know, by signal, and sentences about what they do not.
 
@@ -47,6 +50,7 @@ def fetch_series(
         now: The present instant.
         origin: First hour ahead, UTC; this hour where None.
         horizon_h: Hours ahead.
+        least_days: Days before it of signals that no trees see; never more than `feeds.history_days`.
 
     Raises:
         ConfigError: Two sources give one signal.
@@ -60,7 +64,10 @@ def fetch_series(
     for feed in feeds.feeds:
         for signal in feed.signals:
             try:
-                series = _fetched(feed, signal, feeds.history_days, at, horizon_h, budget, labels)
+                series = _fetched(feed, signal, feeds.history_days, at, horizon_h)
+                labels += _doubts(series, now)
+                series, shorter = _reached(feed, series, (feeds.history_days, least_days), at, budget)
+                labels += shorter
             except DataUnavailable as error:
                 failures.append(error)
                 labels.append(f"No forecast of {SPOKEN.get(signal, signal)}: {error.what}.")
@@ -80,33 +87,49 @@ def fetch_series(
     return found, labels
 
 
-def _fetched(
-    feed: Feed, signal: str, days: int, at: datetime, horizon_h: int, budget: Budget, labels: list[str]
-) -> Series:
-    first, last = at - timedelta(days=days), at + horizon_h * HOUR
-    link = feed.chain.links[0]
-    near = max(first, at - timedelta(days=PROFILE_DAYS)) if on_network(link.source) else first
-    if isinstance(link.source, CsvFile):
-        near = _EVER  # a file may end long ago, and then the forecast begins there
-    series = feed.chain.fetch(signal, near, last)
-    key = signal_key(series)
-    labels += series.told
+def _fetched(feed: Feed, signal: str, days: int, at: datetime, horizon_h: int) -> Series:
+    own, *instead = feed.chain.links
+    end = at + horizon_h * HOUR
+    from_file = isinstance(own.source, CsvFile)
+    if from_file and not instead:
+        return feed.chain.fetch(signal, _EVER, end)  # it may end long ago, and then the forecast begins there
+    if any(on_network(link.source) for link in feed.chain.links):
+        days = min(days, PROFILE_DAYS)
+    series = feed.chain.fetch(signal, at - timedelta(days=days), end)
+    if from_file and FALLBACK not in str(series.rows["flags"].iloc[-1]).split(";"):
+        return own.source.fetch(signal, own.zone, _EVER, end)
+    return series
+
+
+def _doubts(series: Series, now: datetime) -> list[str]:
+    """Return what a reader must see about a series that is made up, old or from elsewhere."""
+    labels = [*series.told]
     flags = {flag for text in series.rows["flags"].unique() for flag in text.split(";")}
     if SYNTHETIC in flags:
         labels.append(f"Synthetic data: {series.source} is made up, not measured.")
-    if STALE in flags:
-        labels.append(f"Stale data: {SPOKEN[key]} of {series.source} is the last good answer.")
+    if STALE in flags and series.fetched_at is not None:
+        age_h = (now - series.fetched_at) / HOUR
+        spoken = SPOKEN[signal_key(series)]
+        labels.append(f"Stale data: {spoken} of {series.source} is the last good answer, {age_h:.1f} h old.")
+    return labels
+
+
+def _reached(
+    feed: Feed, series: Series, reach: tuple[int, int], at: datetime, budget: Budget
+) -> tuple[Series, list[str]]:
+    """Return a series with its past from further back, and a sentence where less of it is there than was asked for."""
+    days, least_days = reach
+    link, key = feed.chain.links[0], signal_key(series)
     if not on_network(link.source):
-        return series
+        return series, []
     fitted = boosted.available() and (key in WITH_TREES or key in WEATHER)
-    wanted = days if fitted else min(days, SPREAD_DAYS)
+    wanted = days if fitted else min(days, least_days)
     reached = reach_back(link.source, series, link.zone, at - timedelta(days=wanted), budget)
-    if reached.stopped:
-        known = (at - reached.series.rows.t_start.iloc[0].to_pydatetime()) // timedelta(days=1)
-        labels.append(
-            f"The forecast of {SPOKEN[key]} sees {known} of {wanted} days of {series.source}: {reached.stopped}."
-        )
-    return reached.series
+    if not reached.stopped:
+        return reached.series, []
+    known = (at - reached.series.rows.t_start.iloc[0].to_pydatetime()) // timedelta(days=1)
+    told = f"The forecast of {SPOKEN[key]} sees {known} of {wanted} days of {series.source}: {reached.stopped}."
+    return reached.series, [told]
 
 
 def this_hour(now: datetime) -> datetime:

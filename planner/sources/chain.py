@@ -15,6 +15,7 @@ from planner.sources.series import FALLBACK, STALE
 from planner.timegrid import iso
 
 if TYPE_CHECKING:
+    from planner.errors import GridpaceError
     from planner.sources.series import Series, Source
 
 _LOG = logging.getLogger(__name__)
@@ -42,10 +43,14 @@ class Chain:
     Args:
         links: At least one.
         clock: Gives the present time, UTC.
+        basis: Basis that carbon intensity of a stand-in must have; any where "".
+        currency: Currency that prices of a stand-in must be in; any where "".
     """
 
     links: tuple[Link, ...]
     clock: Callable[[], datetime]
+    basis: str = ""
+    currency: str = ""
 
     def fetch(self, signal: str, start: datetime, end: datetime) -> Series:
         """Return the first fresh answer; where none is fresh, the one of the last good answers that came latest.
@@ -57,18 +62,21 @@ class Chain:
 
         Returns:
             The series; one that is not the first source's is flagged "fallback" and says from where it came, how old
-            it is, and why.
+            it is, and why. A stand-in that means another thing, or cannot be asked for it, is passed over.
 
         Raises:
+            ConfigError: The first source cannot be asked for it.
             DataUnavailable: No source has anything; each is named with what it said.
         """
-        failures: list[tuple[Link, DataUnavailable]] = []
+        failures: list[tuple[Link, GridpaceError]] = []
         stale: list[tuple[Link, Series]] = []
         for link in self.links:
             try:
                 series = link.source.fetch(signal, link.zone, start, end)
-            except DataUnavailable as exc:
-                if len(self.links) == 1:
+                if link is not self.links[0]:
+                    self._check_same(series)
+            except (DataUnavailable, ConfigError) as exc:
+                if len(self.links) == 1 or (isinstance(exc, ConfigError) and link is self.links[0]):
                     raise
                 _LOG.warning("%s: %s", signal, exc.what)
                 failures.append((link, exc))
@@ -81,11 +89,17 @@ class Chain:
         link, series = max(stale, key=lambda one: one[1].fetched_at or start)
         return self._told(link, series, failures, [one for one in stale if one[0] is not link])
 
+    def _check_same(self, series: Series) -> None:
+        if series.signal == "carbon" and self.basis not in {"", series.basis}:
+            raise ConfigError(f"{series.source} is of basis {series.basis!r}, wanted is {self.basis!r}")
+        if series.signal == "price" and self.currency not in {"", series.unit.split("/")[0]}:
+            raise ConfigError(f"{series.source} is in {series.unit}, wanted is {self.currency}")
+
     def _told(
         self,
         link: Link,
         series: Series,
-        failures: list[tuple[Link, DataUnavailable]],
+        failures: list[tuple[Link, GridpaceError]],
         stale: list[tuple[Link, Series]],
     ) -> Series:
         if link is self.links[0]:
@@ -113,7 +127,7 @@ def _is_stale(series: Series) -> bool:
     return STALE in str(series.rows["flags"].iloc[-1]).split(";")
 
 
-def _none(signal: str, failures: list[tuple[Link, DataUnavailable]]) -> DataUnavailable:
+def _none(signal: str, failures: list[tuple[Link, GridpaceError]]) -> DataUnavailable:
     shared = shared_upstreams(tuple(link.provider for link, _ in failures))
     together = [f"{' and '.join(names)} both stand on {upstream} and fail together" for upstream, names in shared]
     return DataUnavailable(

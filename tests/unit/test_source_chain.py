@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from planner.config import SiteFaults, site_from_text, starter_site
 from planner.config.providers import providers
-from planner.errors import AuthError, DataUnavailable
+from planner.errors import AuthError, ConfigError, DataUnavailable
 from planner.sources.chain import Chain, Link, shared_upstreams
 from planner.sources.registry import open_source
 from planner.sources.rows import add_flag, make_series
@@ -70,6 +71,33 @@ def test_the_next_is_taken_flagged_and_told_with_its_age_and_why(fault):
     (told,) = got.told
     assert told.startswith("Fallback: carbon is from second, fetched 2026-03-04T11:30:00Z (0.5 h old), because ")
     assert told.endswith(" electricity-maps: first is down.")
+
+
+def priced(source, currency):
+    one = series(source, 0.1)
+    return replace(one, signal="price", unit=f"{currency}/kWh", basis="")
+
+
+def test_a_stand_in_in_another_currency_or_of_another_basis_is_passed_over():
+    of = replace(chain(DataUnavailable("down"), priced("second", "GBP"), priced("third", "EUR")), currency="EUR")
+    got = of.fetch("price", NOW, NOW + 24 * HOUR)
+    assert got.source == "third"
+    assert got.told[0].endswith("down; energy-charts: second is in GBP/kWh, wanted is EUR.")
+    of = replace(chain(DataUnavailable("down"), series("second"), series("third")), basis="lifecycle")
+    with pytest.raises(DataUnavailable, match="energy-charts: second is of basis 'direct', wanted is 'lifecycle'; ent"):
+        fetch(of)
+    # The first source is not held against it: who asks for it says so, as a fault of the site file.
+    first = replace(chain(priced("first", "GBP"), priced("second", "EUR")), currency="EUR")
+    assert first.fetch("price", NOW, NOW + 24 * HOUR).source == "first"
+
+
+def test_a_stand_in_that_cannot_be_asked_is_passed_over_and_a_first_that_cannot_is_a_fault():
+    strange = ConfigError("has no zone 'X'")
+    assert fetch(chain(DataUnavailable("down"), strange, series("third"))).source == "third"
+    with pytest.raises(DataUnavailable, match="electricity-maps: down; energy-charts: has no zone 'X'"):
+        fetch(chain(DataUnavailable("down"), strange))
+    with pytest.raises(ConfigError, match="has no zone 'X'"):
+        fetch(chain(strange, series("second")))
 
 
 def test_fresh_from_a_fallback_goes_before_stale_from_the_first():
