@@ -8,7 +8,7 @@ from zoneinfo import available_timezones
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from planner.errors import ConfigError
@@ -29,7 +29,8 @@ def rows_of(step_minutes, values, gaps=()):
     return table.astype(dict.fromkeys(("t_start", "t_end"), "datetime64[us, UTC]"))
 
 
-@given(STEPS, st.lists(VALUES, min_size=1, max_size=60), st.sets(st.integers(0, 59), max_size=10))
+@settings(max_examples=50, deadline=None)
+@given(STEPS, st.lists(VALUES, min_size=1, max_size=30), st.sets(st.integers(0, 29), max_size=10))
 def test_any_series_made_of_five_minutes_and_compressed_again_is_the_same(step, values, gaps):
     assume(set(range(len(values))) - gaps)
     rows = rows_of(step, values, gaps)
@@ -37,14 +38,15 @@ def test_any_series_made_of_five_minutes_and_compressed_again_is_the_same(step, 
     pd.testing.assert_frame_equal(again, rows, check_exact=True)
 
 
-@given(st.lists(st.tuples(STEPS, VALUES), min_size=2, max_size=40))
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(STEPS, VALUES), min_size=2, max_size=20))
 def test_a_series_of_mixed_resolutions_keeps_its_area(parts):
     hours = [(step, value) for step, value in parts for _ in range(60 // step)]
     starts = np.cumsum([0, *(step for step, _ in hours)])
     table = pd.DataFrame(
         {
-            "t_start": [EPOCH + timedelta(minutes=int(m)) for m in starts[:-1]],
-            "t_end": [EPOCH + timedelta(minutes=int(m)) for m in starts[1:]],
+            "t_start": EPOCH + pd.to_timedelta(starts[:-1], unit="min"),
+            "t_end": EPOCH + pd.to_timedelta(starts[1:], unit="min"),
             "value": [value for _, value in hours],
         }
     ).assign(kind="actual", flags="")
@@ -84,8 +86,9 @@ def check_week(name, monday, minutes):
     grid = iso_week(f"{year}-W{week:02d}", tz, minutes)
     assert (grid.start, grid.end) == (first, last)
     assert grid.n_slots == (last - first) / step
-    offsets = [t.astimezone(tz).utcoffset() for t in (grid.start, grid.end)]
-    assert grid.hours == 168 - (offsets[1] - offsets[0]) / timedelta(hours=1)
+    moment = timedelta(seconds=1)
+    around = [t.astimezone(tz).isocalendar()[:2] == (year, week) for t in (first - moment, first, last - moment, last)]
+    assert around == [False, True, True, False]
 
 
 @settings(max_examples=100, deadline=None)
@@ -96,6 +99,7 @@ def test_any_week_of_any_zone_has_the_slots_that_its_clocks_give_it(name, day, m
 
 @settings(max_examples=60, deadline=None)
 @given(ZONES, st.integers(1975, 2036), st.sampled_from(SLOT_MINUTES))
+@example("Asia/Manila", 1990, 15)  # its Monday began at one o'clock
 def test_any_week_in_which_any_zone_changes_its_clocks_has_the_right_number_of_slots(name, year, minutes):
     mondays = [date.fromisocalendar(year, week, 1) for week in range(1, 53)]
     changing = [m for m in mondays if (span := whole_week(m, name))[1] - span[0] != timedelta(days=7)]
