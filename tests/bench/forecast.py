@@ -63,12 +63,11 @@ def trace(zone: str) -> History:
     if "price_per_mwh" in rows:
         signals["price"] = rows.price_per_mwh / 1000.0
     start = datetime.fromisoformat(rows.utc_start.iloc[0])
-    hours = pd.DataFrame(signals)
-    whole = hours.notna().all(axis=1).groupby(hours.index // 24).all()
-    first = 24 * int(whole.idxmax())  # some prices begin in local time, some hours late
-    return History(
-        start + timedelta(hours=first), {name: hours[name].to_numpy(dtype=float)[first:].copy() for name in hours}
-    )
+    hours = {name: column.to_numpy(dtype=float) for name, column in signals.items()}
+    missing = np.any([np.isnan(values) for values in hours.values()], axis=0)
+    whole = ~np.logical_or.reduceat(missing, np.arange(0, len(missing), 24))
+    first = 24 * int(np.argmax(whole))  # some prices begin in local time, some hours late
+    return History(start + timedelta(hours=first), {name: values[first:].copy() for name, values in hours.items()})
 
 
 def line(zone: str, scored: Scored) -> list[str]:
