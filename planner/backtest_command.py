@@ -17,9 +17,12 @@ from planner.json_output import json_errors
 from planner.terminal import clean_stdout, note, stage
 
 if TYPE_CHECKING:
+    from planner.backtest_issued import AsIssued
     from planner.backtest_pool import Done
     from planner.config import Site
+    from planner.forecast.backtest import Backtest
     from planner.forecast_history import Past
+    from planner.sources.cache import ResponseCache
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -33,8 +36,17 @@ _PAST = timedelta(days=4 * 366)  # what lies further back tells nothing about th
 @click.argument("zone")
 @click.option("--from", "first", type=DAY, required=True, help="Day of the first forecast, UTC.")
 @click.option("--to", "last", type=DAY, required=True, help="Day of the last forecast, UTC.")
-@click.option("--sources", type=FILE, required=True, help='TOML file with [sources.NAME] tables of provider "csv".')
-@click.option("--signal", "signals", multiple=True, help="Signal to score; all in the files by default.")
+@click.option(
+    "--sources",
+    type=FILE,
+    help='TOML file with [sources.NAME] tables of provider "csv". [default: the zone\'s providers]',
+)
+@click.option("--signal", "signals", multiple=True, help="Signal to score; all that are known by default.")
+@click.option(
+    "--basis",
+    type=click.Choice(("direct", "lifecycle")),
+    help="Of the average carbon intensity of the zone's providers. [default: direct]",
+)
 @click.option("--plan", "site_file", type=FILE, metavar="SITE", help="Site file whose week to plan on the forecasts.")
 @click.option(
     "--plan-every", "every_days", type=click.IntRange(1, 366), help="Days between planned weeks. [default: 7]"
@@ -43,23 +55,27 @@ _PAST = timedelta(days=4 * 366)  # what lies further back tells nothing about th
 @click.option("--dask", metavar="ADDRESS", help="Scheduler of a Dask cluster to use instead.")
 @click.option("--out", type=FILE, help="Folder to write into. [default: out/backtest-<zone>]")
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON object and nothing else.")
+@click.option("--offline", is_flag=True, help="Keep off the network; take the past from the cache alone.")
 def backtest_command(
     zone: str,
     first: datetime,
     last: datetime,
-    sources: Path,
+    sources: Path | None,
     signals: tuple[str, ...],
+    basis: str | None,
     site_file: Path | None,
     every_days: int | None,
     jobs: int,
     dask: str | None,
     out: Path | None,
     as_json: bool,
+    offline: bool,
 ) -> None:
     """Score week-ahead forecasts of a zone on past days.
 
     Every day a forecast is made of the week ahead, from what was known then, by the seasonal naive, the robust blend
-    and, with the extra `forecast`, the boosted trees. Writes backtest.json and backtest.html.
+    and, with the extra `forecast`, the boosted trees. Forecasts that providers issued, as far as they are kept, are
+    scored beside them. Writes backtest.json and backtest.html.
 
     With --plan, weeks of a site are planned on the forecasts and on what came, and judged on what came: how much of the
     saving of perfect foresight do plans on forecasts keep?
@@ -75,11 +91,21 @@ def backtest_command(
         from planner.forecast.backtest import HORIZON_H, backtest
         from planner.forecast.issued import issue
         from planner.forecast_history import chosen_signals, read_past
+        from planner.sources.cache import ResponseCache, default_folder
 
         start, end = (day.replace(tzinfo=UTC) for day in (first, last))
-        with stage("reading the files"):
-            past = read_past(sources, zone, start - _PAST, end + timedelta(hours=HORIZON_H))
-            wanted = chosen_signals(past, signals)
+        cache = None
+        if sources is None:
+            cache = ResponseCache(default_folder())
+            with stage("asking the sources"):
+                past = _of_zone(zone, cache, start, end, basis or "direct", offline=offline)
+            for label in past.told:
+                note(f"note: {label}")
+        else:
+            _check_files(basis, offline=offline)
+            with stage("reading the files"):
+                past = read_past(sources, zone, start - _PAST, end + timedelta(hours=HORIZON_H))
+        wanted = chosen_signals(past, signals)
         site = None if site_file is None else _checked(site_file, past, wanted)
         with stage("forecasting"), _progress("forecasts") as done:
             found = backtest(past.history, wanted, start, end, _carrier(issue, jobs, dask, done))
@@ -91,18 +117,50 @@ def backtest_command(
             with stage("planning on the forecasts"), _progress("plans") as done:
                 run = _carrier(plan_both, jobs, dask, done)
                 plans = planned(site, past.history, basis, found, every_days or _WEEK_DAYS, run)
-        content = backtest_json(zone, past, found, plans)
+        issued = _as_issued(cache, past, found)
+        content = backtest_json(zone, past, found, plans, issued)
         folder = out or Path("out") / f"backtest-{folder_name(zone)}"
-        files = {folder / "backtest.json": content, folder / "backtest.html": backtest_html(zone, past, found, plans)}
+        page = backtest_html(zone, past, found, plans, issued)
+        files = {folder / "backtest.json": content, folder / "backtest.html": page}
         with stage("writing"):
             write_files(files)
     if as_json:
         click.echo(content.decode(), nl=False)
         return
-    for line in backtest_table(zone, past, found, plans):
+    for line in backtest_table(zone, past, found, plans, issued):
         click.echo(line)
     for file in files:
         note(str(file))
+
+
+def _of_zone(zone: str, cache: ResponseCache, first: datetime, last: datetime, basis: str, *, offline: bool) -> Past:
+    """Return the past as the zone's own providers know it."""
+    from planner.backtest_past import past_of_zone
+    from planner.sources.registry import utc_now
+    from planner.zone_feeds import HISTORY_DAYS, Opener, feeds_of_zone
+
+    opener = Opener(cache, offline, utc_now)
+    feeds = feeds_of_zone(zone, opener, place=None, basis=basis, history_days=HISTORY_DAYS)
+    return past_of_zone(feeds, utc_now(), first, last)
+
+
+def _check_files(basis: str | None, *, offline: bool) -> None:
+    """Refuse what means nothing where files are read."""
+    for option in [name for name, given in (("--basis", basis is not None), ("--offline", offline)) if given]:
+        raise ConfigError(
+            f"{option} is for the zone's own providers, and --sources names files",
+            fix=f"leave {option} out, or --sources",
+        )
+
+
+def _as_issued(cache: ResponseCache | None, past: Past, found: Backtest) -> Sequence[AsIssued]:
+    """Return how providers did whose forecasts are kept."""
+    if cache is None:
+        return ()
+    from planner.backtest_issued import score_issued
+    from planner.sources.issued import IssuedForecasts
+
+    return score_issued(IssuedForecasts(cache.folder), past, found)
 
 
 def _checked(site_file: Path, past: Past, signals: Sequence[str]) -> Site:

@@ -39,10 +39,12 @@ class Past:
     Args:
         history: The hours.
         series: What they were made from, by signal.
+        told: Sentences about them that must be shown with whatever is made of them.
     """
 
     history: History
     series: dict[str, Series]
+    told: tuple[str, ...] = ()
 
 
 def read_past(sources: Path, zone: str, start: datetime, end: datetime) -> Past:
@@ -163,8 +165,8 @@ def _tables(sources: Path) -> dict[str, dict[str, Any]]:
         if table.get("provider") != "csv":
             raise ConfigError(
                 f"{sources}: sources.{name} is of provider {table.get('provider')!r}; past hours are read from files",
-                why="a year of hours is no question for a provider on the network",
-                fix='keep what it delivers in a file and name it with provider = "csv"',
+                why="providers on the network are asked for the past of a zone where no files are named",
+                fix='name files with provider = "csv", or leave --sources out',
             )
     return tables
 
@@ -206,8 +208,8 @@ def chosen_signals(past: Past, asked: Sequence[str]) -> list[str]:
     for signal in asked:
         if signal not in past.series:
             raise ConfigError(
-                f"the files have no {signal}",
-                why=f"they have {', '.join(past.series)}",
-                fix="declare its column in a table of [sources]",
+                f"there is no past of {signal}",
+                why=f"what is known is {', '.join(past.series)}",
+                fix="choose one of these, or declare the column in a file's table of [sources]",
             )
     return list(dict.fromkeys(asked)) or [signal for signal in past.series if signal != "cloud_cover"]

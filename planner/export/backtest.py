@@ -6,6 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from planner.export.backtest_issued import ISSUED_HEADS, ISSUED_STATEMENT, issued_json, issued_rows
 from planner.export.backtest_plans import PLAN_HEADS, plan_figures, plan_rows, plans_json, plans_statement
 from planner.export.charts.frame import BLUE, GREEN, GREY, ORANGE, Figure, layout, value_axis
 from planner.export.page import embedded, page
@@ -19,6 +20,7 @@ from planner.timegrid import iso
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from planner.backtest_issued import AsIssued
     from planner.backtest_kept import Plans
     from planner.forecast.backtest import Backtest, Scored
     from planner.forecast_history import Past
@@ -46,7 +48,9 @@ def _rows(found: Backtest) -> list[list[str]]:
     return [_row(scored) for scored in found.scored]
 
 
-def backtest_table(zone: str, past: Past, found: Backtest, plans: Plans | None = None) -> list[str]:
+def backtest_table(
+    zone: str, past: Past, found: Backtest, plans: Plans | None = None, issued: Sequence[AsIssued] = ()
+) -> list[str]:
     """Return what a backtest found, as lines of text.
 
     Args:
@@ -54,6 +58,7 @@ def backtest_table(zone: str, past: Past, found: Backtest, plans: Plans | None =
         past: The past it was made on.
         found: What it found.
         plans: What its forecasts are worth to the planner, or None where nobody asked.
+        issued: How providers did whose forecasts are kept.
     """
     lines = [
         _title(zone, found),
@@ -63,6 +68,8 @@ def backtest_table(zone: str, past: Past, found: Backtest, plans: Plans | None =
         "",
         f"Days and mean: MAPE in % of carbon, else MAE. {statement(found)}.",
     ]
+    if issued:
+        lines += ["", *_aligned([ISSUED_HEADS, *issued_rows(issued)]), "", f"{ISSUED_STATEMENT}."]
     if plans is None:
         return lines
     return [*lines, "", *_aligned([PLAN_HEADS, *plan_rows(plans)]), "", f"{plans_statement(plans)}."]
@@ -79,7 +86,9 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
-def backtest_json(zone: str, past: Past, found: Backtest, plans: Plans | None = None) -> bytes:
+def backtest_json(
+    zone: str, past: Past, found: Backtest, plans: Plans | None = None, issued: Sequence[AsIssued] = ()
+) -> bytes:
     """Return a backtest as JSON, every digit; arguments as for `backtest_table`."""
     document = {
         "schema": SCHEMA,
@@ -102,24 +111,33 @@ def backtest_json(zone: str, past: Past, found: Backtest, plans: Plans | None = 
         },
         "scores": [_scores(scored, weather=bool(found.weather)) for scored in found.scored],
     }
+    if past.told:
+        document["labels"] = list(past.told)
+    if issued:
+        document["as_issued"] = {"statement": ISSUED_STATEMENT, "signals": issued_json(issued)}
     if plans is not None:
         document["planner"] = plans_json(plans)
     return json.dumps(document, indent=1, allow_nan=False).encode() + b"\n"
 
 
-def backtest_html(zone: str, past: Past, found: Backtest, plans: Plans | None = None) -> bytes:
+def backtest_html(
+    zone: str, past: Past, found: Backtest, plans: Plans | None = None, issued: Sequence[AsIssued] = ()
+) -> bytes:
     """Return a backtest as a page that needs neither network nor server; arguments as for `backtest_table`."""
     return page(
         "backtest.html.j2",
         title=f"Forecasts of {zone} on past days",
         span=_title(zone, found),
-        labels=(f"{statement(found)[0].upper()}{statement(found)[1:]}.",),
+        labels=(f"{statement(found)[0].upper()}{statement(found)[1:]}.", *past.told),
         heads=HEADS,
         rows=_rows(found),
         charts=[
             (signal, past.series[signal].unit, embedded(_lead_figure(found, signal, past.series[signal].unit)))
             for signal in found.signals
         ],
+        issued_heads=ISSUED_HEADS,
+        issued_rows=issued_rows(issued),
+        issued_note=ISSUED_STATEMENT,
         plan_heads=PLAN_HEADS,
         plan_rows=[] if plans is None else plan_rows(plans),
         plan_note="" if plans is None else plans_statement(plans),

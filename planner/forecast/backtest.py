@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.errors import DataUnavailable
-from planner.forecast.history import DAY_H, PROFILE_H, History
+from planner.forecast.history import DAY_H, PROFILE_DAYS, PROFILE_H, History
 from planner.forecast.issued import BOOSTED, MODELS, Task, best_model, scale_before
 from planner.forecast.saving import best_days, best_hours
 from planner.forecast.scale import Scale
@@ -19,6 +19,8 @@ from planner.forecast.spread import LEVELS, WINDOW, spread_at
 from planner.timegrid import iso
 
 HORIZON_H = 168
+EARLIER_DAYS = WINDOW + HORIZON_H // DAY_H
+"""Origins before the first whose forecasts give its errors: the whole window, and the days until its last is over."""
 REFIT_DAYS = 61
 """Origins, a day apart, that one fit serves."""
 
@@ -83,14 +85,12 @@ def backtest(
     """
     begin = history.position(first)
     counted = np.arange(begin, min(history.position(last), history.n_hours - HORIZON_H) + 1, DAY_H, dtype=np.int64)
-    # Forecasts before the first origin give its errors: the whole window, and the days until its last is over.
-    earlier = WINDOW + HORIZON_H // DAY_H
-    origins = np.arange(begin - earlier * DAY_H, counted[-1] + 1 if counted.size else begin, DAY_H, dtype=np.int64)
+    origins = np.arange(begin - EARLIER_DAYS * DAY_H, counted[-1] + 1 if counted.size else begin, DAY_H, dtype=np.int64)
     if not counted.size or origins[0] < PROFILE_H:
         raise DataUnavailable(
             f"the history goes from {iso(history.start)} to {iso(history.at(history.n_hours))}, which is too short for "
             f"forecasts from {iso(first)} to {iso(last)}",
-            why=f"{PROFILE_H // DAY_H + earlier} days before the first and {HORIZON_H} h after an origin are needed",
+            why=f"{PROFILE_DAYS + EARLIER_DAYS} days before the first and {HORIZON_H} h after an origin are needed",
             fix="give a longer history, or choose other days",
         )
     plans = [

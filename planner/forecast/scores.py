@@ -53,16 +53,29 @@ def score(
         quantiles: Forecast quantiles at LEVELS, shape (m, levels, H); NaN where an origin has none.
         fine: Forecast quantiles at CRPS_LEVELS, shape (m, 40, H); NaN likewise.
     """
-    error = np.abs(points - actual)
+    mape_pct, mae = errors_by_day(actual, points)
     return Scores(
-        mape_pct=_by_day(100.0 * error / np.maximum(np.abs(actual), LEAST_FOR_PCT)),
-        mae=_by_day(error),
+        mape_pct=mape_pct,
+        mae=mae,
         pinball=_by_day(pinball(actual, quantiles, LEVELS).mean(axis=1)),
         crps=_by_day(2.0 * pinball(actual, fine, CRPS_LEVELS).mean(axis=1)),
         cover_50_pct=_cover(actual, quantiles, 0.25),
         cover_80_pct=_cover(actual, quantiles, 0.10),
         cover_90_pct=_cover(actual, quantiles, 0.05),
     )
+
+
+def errors_by_day(
+    actual: npt.NDArray[np.float64], points: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the mean errors of forecasts by lead day: in % as in `Scores`, and in the signal's unit, shape (days,).
+
+    Args:
+        actual: What came, NaN where it is not known, shape (m, H).
+        points: Forecasts, NaN where there is none, shape (m, H).
+    """
+    error = np.abs(points - actual)
+    return _by_day(100.0 * error / np.maximum(np.abs(actual), LEAST_FOR_PCT)), _by_day(error)
 
 
 def pinball(

@@ -14,7 +14,7 @@ from planner.backtest_kept import CARBON, MONEY, ORACLE
 from planner.backtest_pool import in_processes, on_dask
 from planner.cli import cli, run
 from planner.errors import ConfigError, DataUnavailable
-from planner.forecast import boosted
+from planner.forecast import backtest, boosted
 from planner.forecast.issued import BLEND, NAIVE, Task, issue
 from planner.forecast.lead_error import STATEMENT
 from planner.forecast.scale import Scale
@@ -92,7 +92,7 @@ def test_weather_is_stated_wherever_trees_are_scored(sources, tmp_path, monkeypa
 
 
 def test_weeks_planned_on_forecasts_stand_in_table_page_and_json(sources, tmp_path, monkeypatch):
-    monkeypatch.setattr(boosted, "available", lambda: False)
+    monkeypatch.setattr(backtest, "MODELS", (BLEND,))
     site = tmp_path / "small.toml"
     site.write_text(SITE, encoding="utf-8")
     out = tmp_path / "out"
@@ -101,7 +101,7 @@ def test_weeks_planned_on_forecasts_stand_in_table_page_and_json(sources, tmp_pa
     assert done.exit_code == 0, done.output
     planner = json.loads((out / "backtest.json").read_text(encoding="utf-8"))["planner"]
     found = {(one["weight"], one["model"]): one for one in planner["kept"]}
-    assert list(found) == [(weight, model) for weight in (CARBON, MONEY) for model in (ORACLE, NAIVE, BLEND)]
+    assert list(found) == [(weight, model) for weight in (CARBON, MONEY) for model in (ORACLE, BLEND)]
     assert [week["start"] for week in planner["weeks"]] == ["2023-04-22T00:00:00Z"] * 2
     for (weight, model), one in found.items():
         assert (one["weeks"], one["weeks_compared"], one["deadlines_missed"]) == (1, 1, 0)

@@ -51,9 +51,10 @@ count = 256
 name = "r1"
 gpus = 256
 tokens_per_gpu_s = 1000
-min_run_h = 8
-min_pause_h = 8
-on_off_grid_h = 8
+power_limits_w = [700]
+min_run_h = 12
+min_pause_h = 12
+on_off_grid_h = 12
 stages = [{ name = "train", tokens = 6e10, deadline = 2024-05-19T00:00:00 }]
 """
 EXACT = PlanOptions(gap_target=1e-6, time_limit_s=30.0)

@@ -78,7 +78,7 @@ def test_signals_to_forecast(tmp_path):
     past = past_of(tmp_path, written(tmp_path, 100, CARBON + ', cloud_cover = { column = "rh", unit = "%" }'))
     assert chosen_signals(past, []) == ["carbon"]
     assert chosen_signals(past, ["carbon", "carbon"]) == ["carbon"]
-    with pytest.raises(ConfigError, match="the files have no price"):
+    with pytest.raises(ConfigError, match="there is no past of price"):
         chosen_signals(past, ["price"])
 
 
