@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _TILT_DEG, _SOUTH_DEG = 30.0, 180.0
 _DC_TO_AC = 1.2  # usual for large arrays
 _HUB_M, _MAST_M = 100.0, 10.0
+_SKY = {*WEATHER, "wet_bulb"}
+_BRIDGED_H = 3  # as many hours late as a source may be without a word
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Told:
         past_days: Whole days of the past that it was made from.
         provider_until: End of the source's own forecast, UTC; None where it has none.
         shift: What was added to the source's forecast, its usual error, in the unit.
+        missing_h: Hours of this past that are not known and were taken from the days before.
     """
 
     ahead: SignalForecast
@@ -62,6 +65,7 @@ class Told:
     past_days: int
     provider_until: datetime | None = None
     shift: float = 0.0
+    missing_h: int = 0
 
 
 @dataclass(frozen=True)
@@ -131,17 +135,23 @@ def zone_forecast(
     made: dict[str, Told] = {}
     labels = [*dict.fromkeys(told)]
     for key, one in series.items():
-        one_told = _signal(key, one, series, at, horizon_h, n_paths, seed, issued)
-        if one_told is None:
+        known = _known(one, at)
+        start = None if known.empty else first_whole_day(known, at)
+        if start is None or at - known.t_end.iloc[-1] > timedelta(days=LEAST_DAYS):
+            lacks = _lacks(known, at, feeds.history_days)
+            labels.append(f"No forecast of {SPOKEN[key]}: {one.source} {lacks}.")
+            continue
+        made[key] = _signal(key, start, series, at, horizon_h, n_paths, seed, issued)
+        if made[key].missing_h > _BRIDGED_H:
             labels.append(
-                f"No forecast of {SPOKEN[key]}: {one.source} has less than {LEAST_DAYS} whole days in the "
-                f"{feeds.history_days} days before {iso(at)}."
+                f"Gaps filled: {made[key].missing_h} of {made[key].past_days * DAY_H} hours of {SPOKEN[key]} before "
+                f"{iso(at)} are not known of {one.source}, and are taken from the same hours of the days before."
             )
-        else:
-            made[key] = one_told
     if not made:
         raise DataUnavailable(
-            f"no series of {zone} has {LEAST_DAYS} days before {iso(at)}", fix="give a longer past, or a later origin"
+            f"no series of {zone} can be forecast from {iso(at)}",
+            why="; ".join(label.rstrip(".") for label in labels if label.startswith("No forecast")),
+            fix="give a longer past, or another origin",
         )
     if "wet_bulb" in made and "dry_bulb" in made:
         made["wet_bulb"] = replace(made["wet_bulb"], ahead=no_warmer(made["wet_bulb"].ahead, made["dry_bulb"].ahead))
@@ -157,7 +167,7 @@ def _last_known(series: Mapping[str, Series], now: datetime) -> datetime:
     ends: list[datetime] = []
     for key, one in series.items():
         known = one.rows[one.rows["kind"] != "forecast"]
-        if not known.empty and (key not in WEATHER or set(series) <= set(WEATHER)):
+        if not known.empty and (key not in _SKY or set(series) <= _SKY):
             ends.append(known.t_end.iloc[-1].floor("h").to_pydatetime())
     return min(this_hour(now), max(ends, default=this_hour(now)))
 
@@ -173,34 +183,43 @@ def _as_known(one: Series, origin: datetime, issued: IssuedForecasts | None) -> 
     return replace(one, rows=pd.concat(parts, ignore_index=True))
 
 
+def _known(one: Series, at: datetime) -> pd.DataFrame:
+    """Return the rows that tell what was before the origin."""
+    return one.rows[(one.rows["kind"] != "forecast") & (one.rows.t_end <= at)]
+
+
+def _lacks(known: pd.DataFrame, at: datetime, days: int) -> str:
+    """Return why nothing can be forecast from what is known."""
+    if known.empty or at - known.t_end.iloc[-1] <= timedelta(days=LEAST_DAYS):
+        return f"has less than {LEAST_DAYS} days, the first of them whole, in the {days} days before {iso(at)}"
+    return f"ends {iso(known.t_end.iloc[-1].to_pydatetime())}, more than {LEAST_DAYS} days before {iso(at)}"
+
+
 def _signal(
     key: str,
-    one: Series,
+    start: datetime,
     series: Mapping[str, Series],
     at: datetime,
     horizon_h: int,
     n_paths: int,
     seed: int,
     issued: IssuedForecasts | None,
-) -> Told | None:
-    rows = one.rows
-    known = rows[(rows["kind"] != "forecast") & (rows.t_end <= at)]
-    start = None if known.empty else first_whole_day(known, at)
-    if start is None:
-        return None
+) -> Told:
+    one, rows = series[key], series[key].rows
     n_past = int((at - start) / HOUR)
-    signals = {key: _past(rows, start, n_past, at)}
+    past = _past(rows, start, n_past, at)
+    signals = {key: past}
     if key in WITH_TREES:
         weather = {name: _past(series[name].rows, start, n_past, at) for name in WEATHER if name in series}
         signals |= {
-            name: np.concatenate([past, _ahead(series[name].rows, at, horizon_h)])
-            for name, past in weather.items()
-            if not np.isnan(past[:DAY_H]).any()
+            name: np.concatenate([came, _ahead(series[name].rows, at, horizon_h)])
+            for name, came in weather.items()
+            if not np.isnan(came[:DAY_H]).any()
         }
     provider = _ahead(rows, at, horizon_h)
     errors = np.empty((0, horizon_h))
     if issued is not None and not np.isnan(provider).all():
-        errors = issued_errors(issued, replace(one, rows=known), horizon_h)
+        errors = issued_errors(issued, replace(one, rows=_known(one, at)), horizon_h)
     fade_h = FADE_H if np.isnan(provider[-1]) else 0
     ahead = forecast_zone(
         History(start, signals),
@@ -221,6 +240,7 @@ def _signal(
         n_past // DAY_H,
         at + int(last[-1] + 1) * HOUR if last.size else None,
         float(bias_corrected(np.zeros(1), errors)[0]),
+        int(np.isnan(past).sum()),
     )
 
 

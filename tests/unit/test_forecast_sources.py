@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import responses
 
-from planner.errors import ConfigError
+from planner.errors import ConfigError, DataUnavailable
 from planner.forecast import boosted
 from planner.sources.cache import ResponseCache
 from planner.sources.issued import IssuedForecasts
@@ -160,11 +160,43 @@ def test_a_series_that_ended_before_all_that_is_asked_for_is_told(tmp_path):
     text = f'[sources.a]\n{new}{CARBON}[sources.b]\n{old}columns.price = {{ column = "price", unit = "EUR/MWh" }}\n'
     found = asked(tmp_path, text)
     assert list(found.signals) == ["carbon"]
+    at = f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
     told = (
-        f"No forecast of price: csv b.csv has less than 7 whole days in the 400 days before {NOW:%Y-%m-%dT%H:%M:%SZ}."
+        f"No forecast of price: csv b.csv has less than 7 days, the first of them whole, in the 400 days before {at}."
     )
-    assert told in found.labels
+    assert f"{told} {at}." in found.labels
     assert "No forecast of solar and wind yield: the place is not known; --at says it." in found.labels
+
+
+def test_hours_that_are_not_known_are_told_and_nothing_is_made_from_what_ended_long_before(tmp_path):
+    late = written(tmp_path, "a", NOW - timedelta(days=42), 40, carbon=300)
+    other = written(tmp_path, "b", NOW - timedelta(days=40), 40, price=50)
+    prices = f'[sources.b]\n{other}columns.price = {{ column = "price", unit = "EUR/MWh" }}\n'
+    found = asked(tmp_path, f"[sources.a]\n{late}{CARBON}{prices}")
+    assert found.origin == NOW
+    at = f"{NOW:%Y-%m-%dT%H:%M:%SZ}"
+    assert found.labels[0] == (
+        f"Gaps filled: 48 of 1008 hours of average carbon intensity before {at} are not known of csv a.csv, and are "
+        "taken from the same hours of the days before."
+    )
+    early = written(tmp_path, "a", NOW - timedelta(days=48), 40, carbon=300)
+    found = asked(tmp_path, f"[sources.a]\n{early}{CARBON}{prices}")
+    assert list(found.signals) == ["price"]
+    ended = f"{NOW - timedelta(days=8):%Y-%m-%dT%H:%M:%SZ}"
+    assert found.labels[0] == (
+        f"No forecast of average carbon intensity: csv a.csv ends {ended}, more than 7 days before {at}."
+    )
+    with pytest.raises(DataUnavailable, match="no series of DE-LU can be forecast from") as caught:
+        asked(tmp_path, f"[sources.a]\n{written(tmp_path, 'a', NOW - timedelta(days=5), 5, carbon=300)}{CARBON}")
+    assert "csv a.csv has less than 7 days, the first of them whole, in the 400 days before" in caught.value.why
+
+
+def test_a_forecast_begins_where_the_files_of_the_grid_end_and_not_where_the_weather_does(tmp_path):
+    carbon = written(tmp_path, "a", NOW - timedelta(days=42), 40, carbon=300)
+    sky = written(tmp_path, "b", NOW - timedelta(days=40), 40, wet=10, dry=12)
+    columns = "".join(f'columns.{name}_bulb = {{ column = "{name}", unit = "degC" }}\n' for name in ("wet", "dry"))
+    found = asked(tmp_path, f"[sources.a]\n{carbon}{CARBON}[sources.b]\n{sky}{columns}")
+    assert found.origin == NOW - timedelta(days=2)
 
 
 @responses.activate
