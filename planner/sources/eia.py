@@ -13,7 +13,7 @@ import pandas as pd
 from planner.errors import ConfigError
 from planner.sources.fuels import MIX_BASES, fuel_factors
 from planner.sources.keys import need_key
-from planner.sources.mix import mix_intensity, solar_power
+from planner.sources.mix import mix_intensity, power_of
 from planner.sources.pages import Page, Paging
 from planner.sources.request import Request
 from planner.sources.rows import NoValues, make_series, to_number, to_numbers
@@ -101,7 +101,7 @@ class Eia:
             parts = _parts(pages, subject)
             if signal == "carbon":
                 return self._series(signal, zone, mix_intensity(parts, _FUELS, fuel_factors(self.basis), subject))
-            return self._series(signal, zone, solar_power(parts, _SOLAR, subject))
+            return self._series(signal, zone, power_of(parts, _SOLAR, signal, subject))
 
         windows = [
             Window(first, last, self._request(signal, zone, first, last))

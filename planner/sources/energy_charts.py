@@ -12,7 +12,7 @@ import pandas as pd
 
 from planner.errors import ConfigError
 from planner.sources.fuels import MIX_BASES, fuel_factors
-from planner.sources.mix import mix_intensity, solar_power
+from planner.sources.mix import mix_intensity, power_of
 from planner.sources.request import Request
 from planner.sources.resample import ends_of
 from planner.sources.rows import NoValues, make_series, to_numbers
@@ -122,7 +122,7 @@ class EnergyCharts:
             elif signal == "carbon":
                 rows = mix_intensity(self._parts(answer, subject), _FUELS, fuel_factors(self.basis), subject)
             else:
-                rows = solar_power(self._parts(answer, subject), _SOLAR, subject)
+                rows = power_of(self._parts(answer, subject), _SOLAR, signal, subject)
             return replace(self._series(signal, zone, rows), licence=licences[-1] if licences else LICENCE)
 
         until = min(end, self.http.clock() + _AHEAD)

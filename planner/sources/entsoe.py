@@ -20,13 +20,12 @@ from planner.errors import ConfigError
 from planner.sources.entsoe_xml import Curve, count_series, curves
 from planner.sources.fuels import MIX_BASES, fuel_factors
 from planner.sources.keys import need_key
-from planner.sources.mix import mix_intensity, once
+from planner.sources.mix import mix_intensity, power_of
 from planner.sources.options import did_you_mean
 from planner.sources.pages import Page, Paging
 from planner.sources.request import Request
 from planner.sources.resample import expand, finest
-from planner.sources.rows import NoValues, add_flag, make_series
-from planner.sources.series import DUPLICATE_RESOLVED
+from planner.sources.rows import NoValues, make_series
 from planner.sources.shape import changed
 from planner.sources.windows import Window, fetch_windows, spans
 from planner.timegrid import iso
@@ -174,9 +173,11 @@ class Entsoe:
         for curve in found:
             if curve.unit != "MAW":
                 raise changed(subject, f"its unit is {curve.unit!r}, agreed is 'MAW' (megawatt)")
+        table = _generated(found, subject)
         if signal == "carbon":
-            return self._mix(found, subject)
-        return _forecast(found, _PSR[signal], subject)
+            mix = table[~table.part.isin(_STORAGE)].assign(kind="actual")
+            return mix_intensity(mix, _FUELS, fuel_factors(self.basis), subject)
+        return power_of(table.assign(kind="forecast"), _PSR[signal], signal, subject)
 
     def _prices(self, found: list[Curve], subject: str) -> pd.DataFrame:
         # 1 is the coupled auction, the others are local ones; intraday auctions stand in the same document.
@@ -190,13 +191,6 @@ class Entsoe:
         table = _one_resolution(pd.concat(parts, ignore_index=True))
         kind = np.where(table.t_start < pd.Timestamp(self.http.clock()), "actual", "forecast")
         return table.assign(value=table.value / _KW_PER_MW, kind=kind, flags="")
-
-    def _mix(self, found: list[Curve], subject: str) -> pd.DataFrame:
-        parts = [curve.rows.assign(part=curve.psr) for curve in found if curve.generated and curve.psr not in _STORAGE]
-        if not parts:
-            raise NoValues(f"{subject} has no generation", fix="check the zone and the span")
-        table = pd.concat(parts, ignore_index=True).assign(kind="actual")
-        return mix_intensity(table, _FUELS, fuel_factors(self.basis), subject)
 
     def _series(self, signal: str, zone: str, rows: pd.DataFrame) -> Series:
         mixed = f", mix x {fuel_factors(self.basis).id}" if signal == "carbon" else ""
@@ -238,15 +232,9 @@ def _one_resolution(table: pd.DataFrame) -> pd.DataFrame:
     return fine.loc[fine["rank"] == best, ["t_start", "t_end", "value"]].reset_index(drop=True)
 
 
-def _forecast(found: list[Curve], types: tuple[str, ...], subject: str) -> pd.DataFrame:
-    parts = [curve.rows.assign(part=curve.psr) for curve in found if curve.generated and curve.psr in types]
-    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame({"value": []})
-    if table.empty:
-        raise NoValues(f"{subject} has no row", fix="check the zone and the span")
-    fine = once(expand(table, finest(table)), subject)
-    summed = fine.groupby("t_start").agg(
-        t_end=("t_end", "first"), value=("value", "sum"), parts=("part", "nunique"), doubled=("doubled", "any")
-    )
-    whole = summed[summed.parts == table.part.nunique()].reset_index()  # a sum that lacks a type is no sum
-    rows = whole.assign(value=whole.value * _KW_PER_MW, kind="forecast", flags="")
-    return add_flag(rows, DUPLICATE_RESOLVED, whole.doubled.to_numpy())[["t_start", "t_end", "value", "kind", "flags"]]
+def _generated(found: list[Curve], subject: str) -> pd.DataFrame:
+    """Return the rows of all that is generated, with their type of plant; what pumps draw is none."""
+    parts = [curve.rows.assign(part=curve.psr) for curve in found if curve.generated]
+    if not parts:
+        raise NoValues(f"{subject} has no generation", fix="check the zone and the span")
+    return pd.concat(parts, ignore_index=True)

@@ -50,7 +50,7 @@ def mix_intensity(parts: pd.DataFrame, fuel_of: Mapping[str, str], factors: Fuel
     if known.empty:
         raise NoValues(f"{subject}: every value of the mix is null", fix="try again later, or use another source")
     _check_lengths(known, subject)
-    fine = once(expand(known, finest(known)), subject)
+    fine = _once(expand(known, finest(known)), subject)
     table = fine.set_index(["t_start", "part"]).value.unstack("part").clip(lower=0.0)  # noqa: PD010 - each is there once
     total = table.sum(axis=1)
     _check_jump(total, subject)
@@ -72,25 +72,27 @@ def mix_intensity(parts: pd.DataFrame, fuel_of: Mapping[str, str], factors: Fuel
     return rows.reset_index()[["t_start", "t_end", "value", "kind", "flags"]]
 
 
-def solar_power(parts: pd.DataFrame, types: Sequence[str], subject: str) -> pd.DataFrame:
-    """Return what the sun gave in each interval, kW: the sum of its types where all are known.
+def power_of(parts: pd.DataFrame, types: Sequence[str], signal: str, subject: str) -> pd.DataFrame:
+    """Return what some types gave together in each interval, kW: their sum where all of them are known.
 
-    A negative value is a plant's own use at night and counts as none, which is flagged.
+    A negative value is a plant's own use, as the sun's at night, and counts as none, which is flagged.
 
     Args:
         parts: As of `mix_intensity`, with values in MW or MWh per hour.
-        types: The solar ones.
+        types: Those that count.
+        signal: The signal that they are.
         subject: Source, signal and zone, for errors.
 
     Raises:
-        SchemaChanged: Two rows of one type and time differ.
+        SchemaChanged: Two rows of one type and time differ, or a row is longer than a day or no whole number of the
+            shortest.
         NoValues: No interval has a value.
     """
     own = parts[parts.part.isin(types) & parts.value.notna()]
     if own.empty:
         raise NoValues(f"{subject}: there is none", fix="check the zone and the span")
     _check_lengths(own, subject)
-    fine = once(expand(own, finest(own)), subject)
+    fine = _once(expand(own, finest(own)), subject)
     fine = fine.assign(below=fine.value < 0, value=fine.value.clip(lower=0.0))
     summed = fine.groupby("t_start").agg(
         t_end=("t_end", "first"),
@@ -101,11 +103,8 @@ def solar_power(parts: pd.DataFrame, types: Sequence[str], subject: str) -> pd.D
         doubled=("doubled", "any"),
     )
     whole = summed[summed.types == own.part.nunique()].reset_index()  # a sum that lacks a type is no sum
-    rows = add_flag(
-        whole.assign(value=whole.value * conversion("solar_generation", "MW").scale, flags=""),
-        CLIPPED,
-        whole.below.to_numpy(),
-    )
+    rows = whole.assign(value=whole.value * conversion(signal, "MW").scale, flags="")
+    rows = add_flag(rows, CLIPPED, whole.below.to_numpy())
     rows = add_flag(rows, DUPLICATE_RESOLVED, whole.doubled.to_numpy())
     return rows[["t_start", "t_end", "value", "kind", "flags"]]
 
@@ -128,7 +127,7 @@ def _check_lengths(parts: pd.DataFrame, subject: str) -> None:
         )
 
 
-def once(parts: pd.DataFrame, subject: str) -> pd.DataFrame:
+def _once(parts: pd.DataFrame, subject: str) -> pd.DataFrame:
     """Return the rows with each type and time once, and a column `doubled` that says which were delivered twice alike.
 
     Args:
