@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -17,7 +17,7 @@ from planner.sources.mix import mix_intensity, power_of
 from planner.sources.pages import Page, Paging
 from planner.sources.request import Request
 from planner.sources.rows import NoValues, make_series, to_number, to_numbers
-from planner.sources.shape import agreed, cell, changed, entries
+from planner.sources.shape import agreed, cell, changed, entries, instant
 from planner.sources.windows import Window, fetch_windows, spans
 from planner.timegrid import iso
 
@@ -177,9 +177,6 @@ def _parts(pages: list[Page], subject: str) -> pd.DataFrame:
 
 
 def _stamp(text: Any, subject: str) -> datetime:
-    try:
-        if _HOURS.fullmatch(text):
-            return datetime.fromisoformat(text).replace(tzinfo=UTC)
-    except (TypeError, ValueError):
-        pass
+    if isinstance(text, str) and _HOURS.fullmatch(text):
+        return instant(f"{text}:00Z", subject)
     raise changed(subject, f"period {text!r} is no hour such as 2024-01-01T05")

@@ -165,7 +165,8 @@ class ElectricityMaps:
 
     def _rows(self, payload: Any, signal: str, zone: str, subject: str) -> tuple[pd.DataFrame, str]:
         """Return the rows of an answer, and the currency of a price."""
-        list_key = next((key for key in ("forecast", "data", "history") if key in (payload or {})), "data")
+        told = payload if isinstance(payload, dict) else {}
+        list_key = next((key for key in ("forecast", "data", "history") if key in told), "data")
         data = entries(payload, list_key, subject)
         if not data:
             raise NoValues(f"{subject}: the answer has no rows", fix="check the zone and the span")

@@ -8,6 +8,7 @@ from typing import Any
 from planner.errors import SchemaChanged
 
 _SHOWN = 120
+_YEARS = range(1970, 2242)  # a stamp outside is none, and sums of times beyond it overflow
 
 
 def changed(subject: str, how: str) -> SchemaChanged:
@@ -68,7 +69,7 @@ def instant(text: Any, subject: str) -> datetime:
     """
     try:
         stamp = datetime.fromisoformat(text)
-        if stamp.tzinfo is not None:
+        if stamp.tzinfo is not None and stamp.year in _YEARS:
             return stamp.astimezone(UTC)
     except (TypeError, ValueError):
         pass

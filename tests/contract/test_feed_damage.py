@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import re
@@ -102,6 +103,17 @@ FEEDS = {
 """Name -> provider, options, signal, zone, a good answer."""
 
 
+BODIES = (
+    "5", "true", "null", "NaN", "1e999", "[]", "[1]", "{}", "[[]]", '"data"', '{"data": 5}', '{"data": [5]}',
+    '{"data": [null]}', '{"response": {"data": [{}], "total": {}}}', "<a/>",
+    "<GL_MarketDocument><TimeSeries/></GL_MarketDocument>",
+)  # fmt: skip
+"""What is no answer of any provider."""
+FAR = ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:00-14:00", "0001-01-01T00", "9999-12-31T23", "9999-12-31T23:30Z")
+"""Times that cannot be taken to UTC, or have no hour before or after them."""
+STAMP = re.compile(r'("(?:datetime|point_time|generated_at|updatedAt|period|from|to)": )"[^"]*"')
+
+
 def places(tree, here=()):
     """Yield the way to every node of a JSON value."""
     yield here
@@ -147,6 +159,27 @@ def damaged_xml(good, rng):
 def damaged(good, rng):
     whole = damaged_xml(good, rng) if isinstance(good, str) else damaged_json(good, rng)
     return whole[: rng.randrange(len(whole))] if rng.random() < 0.05 else whole
+
+
+@responses.activate
+@pytest.mark.parametrize("name", FEEDS)
+def test_no_answer_at_all_and_times_of_no_calendar_are_typed_errors(name, monkeypatch):
+    for key, value in KEYS.items():
+        monkeypatch.setenv(key, value)
+    provider, options, signal, zone, good = FEEDS[name]
+    responses.add("GET", re.compile(".*/login"), json={"token": "t"})
+    start, end = (NOW, NOW + DAY) if "ahead" in name or name == "watttime" else (FIRST, LAST)
+    far = [STAMP.sub(rf'\1"{odd}"', json.dumps(good), count=1) for odd in FAR]
+    for body in (*BODIES, *([] if isinstance(good, str) else far)):
+        responses.add("GET", re.compile(".*"), body=body)
+        if body in far:
+            with contextlib.suppress(GridpaceError):
+                rows = opened(provider, now=NOW, **options).fetch(signal, zone, start, end).rows
+                assert set(rows.t_start.dt.year) == {NOW.year}
+        else:
+            with pytest.raises(GridpaceError):
+                opened(provider, now=NOW, **options).fetch(signal, zone, start, end)
+        responses.remove("GET", re.compile(".*"))
 
 
 @responses.activate
