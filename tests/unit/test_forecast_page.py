@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from planner import backtest_past
+from planner.backtest_command import backtest_command
+from planner.backtest_issued import FRESH
 from planner.extension import LONGEST
 from planner.far_past import SPREAD_DAYS
 from planner.forecast import blend, boosted
-from planner.forecast.backtest import HORIZON_H, REFIT_DAYS
+from planner.forecast.backtest import EARLIER_DAYS, HORIZON_H, REFIT_DAYS
 from planner.forecast.bridge import FADE_H
 from planner.forecast.history import DAY_H, PROFILE_DAYS, PROFILE_H, WEATHER
 from planner.forecast.lead_error import _PERSISTENCE, _SPREADS
@@ -46,6 +49,9 @@ def test_its_commands_have_the_options_that_it_names(root):
     named = set(re.findall(r"--[a-z-]+", commands)) | {"--hours"}
     assert named <= known
     assert all(file in page for file in ("forecast.json", "forecast.csv", "forecast.html"))
+    about = page[page.index("## Backtest") :]
+    known = {option for parameter in backtest_command.params for option in parameter.opts}
+    assert set(re.findall(r"--[a-z][a-z-]*", about)) <= known
 
 
 def test_its_numbers_are_those_of_the_code(root):
@@ -53,10 +59,8 @@ def test_its_numbers_are_those_of_the_code(root):
     assert f"up to {LONGEST.days} days before" in page
     assert f"quantiles ({', '.join(f'{100 * level:g}' for level in LEVELS)} %)" in page
     assert f"the last {WINDOW} forecasts" in page
-    earlier = WINDOW + HORIZON_H // DAY_H
-    assert (
-        f"needs {PROFILE_DAYS + earlier} days before the first day ({PROFILE_DAYS} of profile, {earlier} whose" in page
-    )
+    whole = PROFILE_DAYS + EARLIER_DAYS
+    assert f"needs {whole} days before the first day ({PROFILE_DAYS} of profile, {EARLIER_DAYS} whose" in page
     assert f"with a past of {LEAST_DAYS} days or more" in page
     assert f"over its last {FADE_H} h of forecast" in page
     assert f"fewer than {LEAST} past forecasts" in page
@@ -78,10 +82,12 @@ def test_its_numbers_are_those_of_the_code(root):
     assert f"once {LEAST} of its forecasts are kept as issued" in page
     assert f"for the {PROFILE_DAYS} days that a plan needs" in page
     assert all(f"`{name}`" in page for name in SPOKEN)
+    assert f"the {backtest_past.BUDGET_S:g} s for it are used up" in page
+    assert f"is less than {FRESH / timedelta(hours=1):g} h old" in page
     sun, wind = reference_plants((51.0, 10.0), "wind_speed_100m").values()
     assert f"fixed modules at {sun.plane.tilt_deg:g} degrees" in page
     assert f"an inverter of {sun.inverter_kw:.2f} kW" in page
     assert f"turbine at {wind.hub_height_m:g} m, of which a tenth is lost" in page
     assert (sun.peak_kw, wind.rated_kw, wind.available_share) == (1.0, 1.0, 0.9)
-    months = ((PROFILE_H + boosted.LEAST_TRAINING_H + HORIZON_H) / DAY_H + earlier) / 30.5
+    months = ((PROFILE_H + boosted.LEAST_TRAINING_H + HORIZON_H) / DAY_H + EARLIER_DAYS) / 30.5
     assert 7.0 < months < 8.0  # "some 8 months"
