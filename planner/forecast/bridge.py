@@ -62,4 +62,4 @@ def provider_weight(provider: npt.NDArray[np.float64], fade_h: int = FADE_H) -> 
     if not known.size:
         return np.zeros(len(provider))
     left_h = known[-1] + 1 - np.arange(len(provider))
-    return np.clip(left_h / (min(fade_h, known.size) + 1), 0.0, 1.0)
+    return np.asarray(np.clip(left_h / (min(fade_h, known.size) + 1), 0.0, 1.0))
