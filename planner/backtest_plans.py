@@ -82,7 +82,7 @@ def check_site(site: Site, past: Past, signals: Sequence[str]) -> None:
     missing = [name for name in weather_of(site) if name not in past.history.signals]
     if missing:
         raise DataUnavailable(
-            f"the files have no {', '.join(missing)}, which plans of {site.file} ask for",
+            f"there is no past of {', '.join(missing)}, which plans of {site.file} ask for",
             fix="declare the column in a table of [sources]; relative_humidity beside dry_bulb gives wet_bulb",
         )
     home_start(site)

@@ -20,10 +20,11 @@ from planner.forecast import backtest, boosted
 from planner.forecast.history import PROFILE_DAYS
 from planner.forecast.issued import BLEND, NAIVE
 from planner.sources import registry
-from planner.sources.cache import ResponseCache
+from planner.sources.cache import ResponseCache, default_folder
 from planner.sources.chain import Chain, Link
 from planner.sources.energy_charts import BASE_URL
 from planner.sources.http import Http
+from planner.sources.issued import IssuedForecasts
 from planner.sources.open_meteo import ARCHIVE_URL, FORECAST_URL
 from planner.sources.rows import NoValues, make_series
 from planner.zone_feeds import Feed, Feeds
@@ -77,10 +78,22 @@ def test_a_zone_is_scored_from_its_own_providers_and_again_from_the_cache_alone(
     assert "No forecast of price: " in (one / "backtest.html").read_text(encoding="utf-8")
 
     responses.reset()  # from here on no address answers
+    weather = found["signals"]["dry_bulb"]["source"]
+    starts = pd.date_range(FIRST, periods=48, freq="h")
+    warmer = 12.0 + starts.hour / 4 + 2.0
+    rows = pd.DataFrame({"t_start": starts, "t_end": starts + HOUR, "value": warmer, "kind": "forecast", "flags": ""})
+    told_then = make_series(
+        signal="dry_bulb", zone="DE-LU", rows=rows, source=weather, licence="own", fetched_at=FIRST - HOUR
+    )
+    IssuedForecasts(default_folder()).keep(told_then)
     again = CliRunner().invoke(cli, [*asked, "--offline", "--out", str(two)])
     assert again.exit_code == 0, again.output
     offline = json.loads((two / "backtest.json").read_text(encoding="utf-8"))
     assert offline["scores"] == found["scores"]
+    (as_issued,) = offline["as_issued"]["signals"]
+    assert (as_issued["source"], as_issued["issues"], as_issued["hours"]) == (weather, 1, 48)
+    assert as_issued["models"][0]["by_lead_day"]["mae"][:3] == [pytest.approx(2.0), pytest.approx(2.0), None]
+    assert "As issued: " in again.stdout
 
 
 @dataclass(frozen=True)

@@ -248,7 +248,7 @@ def test_a_site_that_cannot_be_planned_is_told_before_the_forecasts():
     with pytest.raises(ConfigError, match=r"prices are in EUR/kWh; the currency of small\.toml is USD"):
         check_site(dollars, whole, ["carbon", "price"])
     check_site(dollars, whole, ["carbon"])
-    with pytest.raises(DataUnavailable, match="no wet_bulb, which plans"):
+    with pytest.raises(DataUnavailable, match="no past of wet_bulb, which plans"):
         check_site(small(), past(made_up(10)), ["carbon"])
     with pytest.raises(ConfigError, match="names no week"):
         check_site(small(SITE.replace('week = "2024-W20"', "")), whole, ["carbon"])
