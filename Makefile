@@ -14,7 +14,7 @@ plan: $(VENV)/.gridpace
 	$(BIN)/gridpace plan $(SITE)
 
 test: $(VENV)/.test
-	$(BIN)/pytest -n $(WORKERS) -m "not frameworks and not browser and not packaging"
+	$(BIN)/pytest -n $(WORKERS) -m "not frameworks and not browser and not packaging and not matrix and not slurm"
 
 test-frameworks: $(VENV)/.test $(VENV)/.frameworks
 	$(BIN)/pytest tests/frameworks

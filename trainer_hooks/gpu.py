@@ -17,7 +17,7 @@ from trainer_hooks.errors import GpuError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Outcome = Literal["set", "clamped", "denied", "unsupported", "ignored", "lost"]
+Outcome = Literal["applied", "clamped", "overridden", "denied", "ignored", "unsupported", "lost"]
 
 _BLANK = frozenset({0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF})
 _MILLI = 1000.0
@@ -34,19 +34,22 @@ class LimitVerdict:
         requested_w: Limit asked for, W.
         limit_w: Limit read back afterwards, W; None if it cannot be read.
         enforced_w: Limit the driver enforces from all sources, W; None if it cannot be read.
-        outcome: `set` as asked; `clamped` to the board's range; `denied` for want of rights; `unsupported` by the
-            board; `ignored`: accepted, but reading back shows another; `lost`: the GPU does not answer.
+        outcome: `applied` as asked; `clamped` to the board's range; `overridden`: ours was read back, a moment later
+            another; `denied` for want of rights; `ignored`: accepted, but reading back shows another;
+            `unsupported` by the board; `lost`: the GPU does not answer.
+        settled_s: Time from the request until the limit was in force, s; None where that was not measured.
     """
 
     requested_w: float
     limit_w: float | None
     enforced_w: float | None
     outcome: Outcome
+    settled_s: float | None = None
 
     @property
     def applied(self) -> bool:
         """Whether a limit of ours is now in force."""
-        return self.outcome in {"set", "clamped"}
+        return self.outcome in {"applied", "clamped"}
 
 
 class Gpu(Protocol):
@@ -186,7 +189,7 @@ class NvmlGpu:
         elif limit is None or abs(limit - wanted_w) > LIMIT_TOLERANCE_W:
             outcome = "ignored"
         else:
-            outcome = "set" if wanted_w == limit_w else "clamped"
+            outcome = "applied" if wanted_w == limit_w else "clamped"
         return LimitVerdict(limit_w, limit, enforced, outcome)
 
     def _set(self, limit_w: float) -> Outcome | None:

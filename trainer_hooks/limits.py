@@ -125,7 +125,7 @@ class LimitSet:
         again = {"lost"} if limit_w is not None else {"lost", "denied", "unsupported", "ignored"}
         self.answered = all(verdict is None or verdict.outcome not in again for _, verdict in verdicts)
         for keeper, verdict in verdicts:
-            if verdict is not None and verdict.outcome != "set":
+            if verdict is not None and verdict.outcome != "applied":
                 present = "an unknown limit" if verdict.limit_w is None else f"{verdict.limit_w:g} W"
                 sentence = f"{verdict.requested_w:g} W asked, {verdict.outcome}; {present} is in force."
                 told.setdefault(sentence, []).append(keeper.gpu.uuid)

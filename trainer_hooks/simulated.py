@@ -127,7 +127,7 @@ class SimulatedGpu:
             self._advance()
             low_w, high_w = self._points[0].gpu_power_limit_w, self._points[-1].gpu_power_limit_w
             self._limit_w = min(max(limit_w, low_w), high_w)
-            outcome = "set" if self._limit_w == limit_w else "clamped"
+            outcome = "applied" if self._limit_w == limit_w else "clamped"
         return LimitVerdict(limit_w, self._limit_w, self._limit_w, outcome)
 
     def power_w(self) -> float | None:

@@ -47,7 +47,7 @@ def test_a_gpu_that_falls_silent_once_the_limit_is_set_gets_the_one_found_back(b
     assert keeper.apply(300.0).outcome == "lost"
     assert board.limit_mw == 300_000
     board.answers.clear()
-    assert keeper.restore().outcome == "set"
+    assert keeper.restore().outcome == "applied"
     assert board.limit_mw == FOUND_MW
 
 

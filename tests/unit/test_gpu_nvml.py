@@ -60,8 +60,8 @@ def test_what_a_board_does_not_offer_is_none_and_a_lost_board_an_error(gpu, boar
 @pytest.mark.parametrize(
     ("asked_w", "answer", "limit_w", "outcome"),
     [
-        (500.0, None, 500.0, "set"),
-        (350.5, None, 350.5, "set"),
+        (500.0, None, 500.0, "applied"),
+        (350.5, None, 350.5, "applied"),
         (100.0, None, 200.0, "clamped"),
         (900.0, None, 700.0, "clamped"),
         (500.0, DENIED, 700.0, "denied"),
@@ -75,7 +75,7 @@ def test_a_limit_is_read_back(gpu, board, asked_w, answer, limit_w, outcome):
         board.answers[SET] = answer
     verdict = gpu.set_power_limit_w(asked_w)
     assert (verdict.requested_w, verdict.limit_w, verdict.outcome) == (asked_w, limit_w, outcome)
-    assert verdict.applied == (outcome in {"set", "clamped"})
+    assert verdict.applied == (outcome in {"applied", "clamped"})
 
 
 def test_only_the_first_setter_is_used():

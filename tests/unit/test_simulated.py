@@ -51,7 +51,7 @@ def test_temperature_is_first_order(twin, time_s):
 
 
 @pytest.mark.parametrize(
-    ("asked_w", "limit_w", "outcome"), [(300.0, 300.0, "set"), (99.0, 100.0, "clamped"), (1e6, 400.0, "clamped")]
+    ("asked_w", "limit_w", "outcome"), [(300.0, 300.0, "applied"), (99.0, 100.0, "clamped"), (1e6, 400.0, "clamped")]
 )
 def test_limits_stay_in_range(twin, asked_w, limit_w, outcome):
     verdict = twin.set_power_limit_w(asked_w)
