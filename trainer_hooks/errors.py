@@ -1,6 +1,8 @@
 """What can go wrong on the training side.
 
 HookError
+├── AgentError       the node agent refuses, or cannot run as it is configured
+│   └── AgentGone    the node agent does not answer
 ├── CalendarError    a run calendar cannot be read, is not valid, or cannot be published
 ├── GpuError         a GPU cannot be found, read or limited
 └── SettingError     an environment variable or argument of the Governor cannot be used
@@ -26,6 +28,14 @@ class HookError(Exception):
 
     def __str__(self) -> str:
         return f"{self.what}: {self.why} {self.fix}"
+
+
+class AgentError(HookError):
+    """The node agent refuses a request, or cannot run as it is configured."""
+
+
+class AgentGone(AgentError):
+    """The node agent does not answer."""
 
 
 class CalendarError(HookError):
