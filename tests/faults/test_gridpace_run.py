@@ -1,0 +1,217 @@
+"""Jobs under gridpace-run: their end is theirs, their limits come and go, and nothing of them stays behind."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.launched import launch, publish
+from trainer_hooks.telemetry import read_records
+
+# Python without site packages starts in a few hundredths of a second.
+PYTHON = [sys.executable, "-S", "-c"]
+SAVES = """
+import signal, sys, time
+def save(*_): print('saved', flush=True); {then}
+signal.signal(signal.SIGUSR1, save)
+print('up', flush=True)
+while True: time.sleep(0.01)
+"""
+
+
+def finish(process, timeout_s=20):
+    out, err = process.communicate(timeout=timeout_s)
+    return process.returncode, out, err
+
+
+@pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)])
+def test_the_exit_code_is_the_commands(root, tmp_path, script, code):
+    publish(tmp_path / "run.json", (60, "run", 250.0, "none"))
+    found, _, err = finish(launch(root, tmp_path / "run.json", "--", "sh", "-c", script))
+    assert found == code
+    assert f"exit code {code}" in err
+
+
+@pytest.mark.parametrize(("command", "code"), [("./nowhere", 127), ("/", 126)])
+def test_what_cannot_be_started_ends_as_in_a_shell(root, tmp_path, command, code):
+    publish(tmp_path / "run.json", (60, "run", 250.0, "none"))
+    found, _, err = finish(launch(root, tmp_path / "run.json", "--", command))
+    assert found == code
+    assert command in err
+
+
+def test_saved_with_lead_time_then_ended_and_started_again(root, tmp_path):
+    publish(
+        tmp_path / "run.json",
+        (0.8, "run", 250.0, "none"),
+        (0.4, "off", None, "before"),
+        (60, "run", 400.0, "none"),
+    )
+    script = SAVES.format(then="")
+    process = launch(
+        root,
+        tmp_path / "run.json",
+        *("--lead", "0.2", "--grace", "5", "--restart", "--telemetry", str(tmp_path / "telemetry")),
+        *("--", *PYTHON, script),
+    )
+    assert [process.stdout.readline() for _ in range(3)] == ["up\n", "saved\n", "up\n"]
+    process.send_signal(signal.SIGTERM)
+    code, _, err = finish(process)
+    assert code == 143
+    assert "started 2 times" in err
+    records = list(read_records(tmp_path / "telemetry"))
+    assert {(record.state, record.gpu_power_limit_w) for record in records if record.t_end != record.t_start} >= {
+        ("run", 250.0),
+        ("wait", None),
+        ("run", 400.0),
+    }
+    busy = [record for record in records if record.state == "run" and record.gpu_power_limit_w == 250.0]
+    seconds = sum((record.t_end - record.t_start).total_seconds() for record in busy)
+    # Two twins in training draw their limit.
+    assert sum(record.energy_j for record in busy) == pytest.approx(2 * 250.0 * seconds, rel=0.05)
+
+
+def test_a_job_that_does_not_end_in_its_grace_is_killed_with_all_it_started(root, tmp_path):
+    publish(tmp_path / "run.json", (0.6, "run", 250.0, "none"), (60, "off", None, "none"))
+    # The grandchild leaves the process group and the session, and neither of the two minds SIGTERM.
+    script = "trap '' TERM; setsid sh -c 'trap \"\" TERM; echo $$; sleep 60' & wait; sleep 60"
+    process = launch(root, tmp_path / "run.json", "--grace", "0.3", "--save-signal", "none", "--", "sh", "-c", script)
+    grandchild = int(process.stdout.readline())
+    code, _, err = finish(process)
+    assert code == 137
+    assert "SIGKILL" in err
+    assert not Path(f"/proc/{grandchild}").exists()
+
+
+def test_without_a_handler_the_save_signal_ends_nobody(root, tmp_path):
+    publish(tmp_path / "run.json", (0.5, "run", None, "after"), (60, "run", None, "none"))
+    process = launch(
+        root, tmp_path / "run.json", "--lead", "0.3", "--", *PYTHON, "import time; time.sleep(0.9); print('whole')"
+    )
+    code, out, err = finish(process)
+    assert (code, out) == (0, "whole\n")
+    assert "no process of the job has a handler for SIGUSR1" in err
+
+
+def test_a_job_that_saves_and_ends_by_itself_is_started_again_after_the_pause(root, tmp_path):
+    publish(tmp_path / "run.json", (0.7, "run", None, "none"), (0.2, "off", None, "none"), (60, "run", None, "none"))
+    script = SAVES.format(then="sys.exit(0)")
+    process = launch(root, tmp_path / "run.json", "--lead", "0.3", "--restart", "--", *PYTHON, script)
+    assert [process.stdout.readline() for _ in range(3)] == ["up\n", "saved\n", "up\n"]
+    process.send_signal(signal.SIGINT)
+    assert finish(process)[0] != 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2])
+def test_signals_are_handed_on(root, tmp_path, number):
+    publish(tmp_path / "run.json", (60, "run", None, "none"))
+    script = (
+        "import signal, sys, time\n"
+        f"signal.signal({int(number)}, lambda n, f: sys.exit(40 + n))\n"
+        "print('up', flush=True); time.sleep(60)"
+    )
+    process = launch(root, tmp_path / "run.json", "--", *PYTHON, script)
+    assert process.stdout.readline() == "up\n"
+    process.send_signal(number)
+    assert finish(process)[0] == 40 + number
+
+
+def test_told_to_end_while_it_waits_for_a_window(root, tmp_path):
+    publish(tmp_path / "run.json", (30, "off", None, "none"), (60, "run", None, "none"))
+    process = launch(root, tmp_path / "run.json", "--", "true")
+    assert "waits for its window" in process.stderr.readline()
+    process.send_signal(signal.SIGTERM)
+    code, _, err = finish(process)
+    assert code == 143
+    assert "started 0 times" in err
+
+
+def test_a_calendar_without_room_starts_nothing(root, tmp_path):
+    publish(tmp_path / "run.json", (60, "off", None, "none"))
+    code, out, err = finish(launch(root, tmp_path / "run.json", "--", "echo", "ran"))
+    assert (code, out) == (75, "")
+    assert "no further window" in err
+
+
+def test_a_hold_takes_the_boards_to_their_lowest_limit_or_ends_the_job(root, tmp_path):
+    publish(tmp_path / "run.json", (60, "hold", None, "none"))
+    code, _, _ = finish(
+        launch(root, tmp_path / "run.json", "--telemetry", str(tmp_path / "t"), "--", "sh", "-c", "exit 3")
+    )
+    assert code == 3
+    held = [record for record in read_records(tmp_path / "t") if record.state == "hold"]
+    assert {record.gpu_power_limit_w for record in held} == {100.0}
+    code, out, _ = finish(launch(root, tmp_path / "run.json", "--at-hold", "stop", "--", "echo", "ran"))
+    assert (code, out) == (75, "")
+
+
+def test_without_a_calendar_the_job_runs_free(root):
+    process = launch(root, None, "--", "sh", "-c", 'echo "[$GRIDPACE_CALENDAR]"; exit 4')
+    code, out, err = finish(process)
+    assert (code, out) == (4, "[]\n")
+    assert "no calendar" in err
+
+
+def test_killed_itself_it_leaves_no_job_behind(root, tmp_path):
+    publish(tmp_path / "run.json", (60, "run", None, "none"))
+    process = launch(
+        root, tmp_path / "run.json", "--", *PYTHON, "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    )
+    job = int(process.stdout.readline())
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 5
+    while Path(f"/proc/{job}").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not Path(f"/proc/{job}").exists()
+
+
+def test_the_job_has_the_terminal_and_its_keys(root, tmp_path):
+    publish(tmp_path / "run.json", (60, "run", None, "none"))
+    process, terminal = _on_a_terminal(root, tmp_path / "run.json", "sh", "-c", "read word; echo got $word; exec cat")
+    os.write(terminal, b"hello\n")
+    assert "got hello" in _read_until(terminal, "got hello")
+    os.write(terminal, b"on\n")
+    assert "on\r\non" in _read_until(terminal, "on\r\non")  # echoed, and by cat, which is up
+    os.write(terminal, b"\x03")  # Ctrl-C goes to the job's group alone
+    assert process.wait(timeout=10) == 130
+    os.close(terminal)
+
+
+def _on_a_terminal(root, calendar, *command):
+    terminal, theirs = pty.openpty()
+    process = launch(
+        root,
+        calendar,
+        *("--", *command),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        preexec_fn=_control,
+    )
+    os.close(theirs)
+    return process, terminal
+
+
+def _control():
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def _read_until(terminal, wanted, timeout_s=10.0):
+    seen, deadline = "", time.monotonic() + timeout_s
+    while wanted not in seen and time.monotonic() < deadline:
+        if select.select([terminal], [], [], 0.1)[0]:
+            seen += os.read(terminal, 1024).decode()
+    return seen

@@ -1,0 +1,42 @@
+"""`gridpace-run` as a process, under a calendar whose windows are tenths of a second long and begin now."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from tests.run_calendars import window
+from trainer_hooks.codec import run_document
+from trainer_hooks.contract import RunCalendar
+from trainer_hooks.strictjson import dump_object
+
+RUN = "llm-8b"
+COMMAND = [sys.executable, "-c", "from trainer_hooks.launch.command import main; main()"]
+SWEEP = [sys.executable, "-c", "from trainer_hooks.sweep.command import main; main()"]
+
+
+def publish(file, *states):
+    """Write a run's calendar of (duration in s, state, limit or None, checkpoint) that begins now."""
+    begin = datetime.now(UTC)
+    windows, at_s = [], 0.0
+    for duration_s, state, limit_w, checkpoint in states:
+        times = {"start": begin + timedelta(seconds=at_s), "end": begin + timedelta(seconds=at_s + duration_s)}
+        windows.append(replace(window(0, 1, state, limit_w=limit_w, checkpoint=checkpoint), **times))
+        at_s += duration_s
+    run = RunCalendar("c0ffee", begin, begin, windows[-1].end, "lab", RUN, tuple(windows))
+    file.write_bytes(dump_object(run_document(run)))
+
+
+def environment(root, **more):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GRIDPACE_")}
+    return {**kept, "PYTHONPATH": str(root), "GRIDPACE_SIMULATE": "2", **more}
+
+
+def launch(root, calendar, *arguments, **options):
+    """Start gridpace-run; `--` and the command come last in the arguments."""
+    environ = environment(root, GRIDPACE_RUN=RUN, **({"GRIDPACE_CALENDAR": str(calendar)} if calendar else {}))
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
+    return subprocess.Popen([*COMMAND, *arguments], env=environ, text=True, **{**streams, **options})
