@@ -5,6 +5,7 @@ HookError
 │   └── AgentGone    the node agent does not answer
 ├── CalendarError    a run calendar cannot be read, is not valid, or cannot be published
 ├── GpuError         a GPU cannot be found, read or limited
+│   └── ScopeError   what is asked belongs to more than this process's share of a GPU
 └── SettingError     an environment variable or argument of the Governor cannot be used
 """
 
@@ -44,6 +45,10 @@ class CalendarError(HookError):
 
 class GpuError(HookError):
     """A GPU cannot be found, read or limited."""
+
+
+class ScopeError(GpuError):
+    """What is asked belongs to a whole board, of which this process has a share only."""
 
 
 class SettingError(HookError):

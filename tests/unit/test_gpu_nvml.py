@@ -90,7 +90,7 @@ def test_nvml_starts_once_and_again_after_a_fork(board, monkeypatch):
     session.handle("GPU-aa")
     session.handle("GPU-aa")
     assert nvml.inits == 1
-    monkeypatch.setattr("trainer_hooks.gpu.os.getpid", lambda: -7)
+    monkeypatch.setattr("trainer_hooks.nvml.os.getpid", lambda: -7)
     session.handle("GPU-aa")
     assert nvml.inits == 2
 
@@ -124,10 +124,14 @@ MIXED = [BOARDS[0], Board("GPU-cc33", "0000:E3:00.0", name="NVIDIA L4")]
         ("0,0", []),
         ("GPU-bb00", ["GPU-bb00"]),
         ("GPU-b,GPU-aa2", ["GPU-bb00", "GPU-aa22"]),
-        ("gpu-BB00", ["GPU-bb00"]),
+        ("gpu-BB00", []),
         ("GPU-aa", []),
         ("GPU-bb00,GPU-zz,GPU-aa11", ["GPU-bb00"]),
-        ("GPU-bb00,1", []),
+        ("GPU-bb00,1", ["GPU-bb00"]),
+        ("1,GPU-bb00", ["GPU-bb00"]),
+        ("1gpu2,2ampere", ["GPU-bb00", "GPU-aa22"]),
+        ("0,GPU-aa11", ["GPU-aa11"]),
+        ("GPU-aa11,GPU-aa1", []),
         ("NoDevFiles", []),
     ],
 )
@@ -145,11 +149,6 @@ def test_unlike_gpus_need_an_order():
     ordered = {"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     assert [gpu.uuid for gpu in process_gpus(ordered, session)] == ["GPU-cc33"]
     assert [gpu.uuid for gpu in process_gpus({"CUDA_VISIBLE_DEVICES": "GPU-cc"}, session)] == ["GPU-cc33"]
-
-
-def test_a_mig_instance_is_not_a_gpu():
-    with pytest.raises(GpuError, match="MIG"):
-        process_gpus({"CUDA_VISIBLE_DEVICES": "MIG-1234"}, NvmlSession(lambda: FakeNvml(*BOARDS)))
 
 
 @pytest.mark.parametrize(
