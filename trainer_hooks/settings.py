@@ -12,6 +12,8 @@ from trainer_hooks.devices import process_gpus
 from trainer_hooks.errors import HookError, SettingError
 from trainer_hooks.feed import CalendarFeed
 from trainer_hooks.gpu import NvmlSession
+from trainer_hooks.metering import metering_from
+from trainer_hooks.ranks import global_rank
 from trainer_hooks.simulated import SimulatedGpu
 from trainer_hooks.telemetry import TelemetryWriter, new_writer
 from trainer_hooks.watchdogs import watchdogs
@@ -54,7 +56,8 @@ def governor_arguments(environ: Mapping[str, str], clock: Clock) -> tuple[dict[s
         "feed": CalendarFeed(Path(path), run),
         "run": run,
         "gpus": gpus,
-        "telemetry": TelemetryWriter(Path(telemetry), run, new_writer()) if telemetry else None,
+        "telemetry": TelemetryWriter(Path(telemetry), run, new_writer(), global_rank(environ)) if telemetry else None,
+        "metering": metering_from(environ),
         "on_off": on_off,
         "on_hold": on_hold,
         **_costs(environ, len(gpus)),
