@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from planner.ledger.board_time import shares_not_told_before
+
 if TYPE_CHECKING:
     from planner.ledger.tables import PlannedWindow, SlotCarbon, Telemetry
 
@@ -22,7 +24,8 @@ class RunAccount:
         planned_tokens: Tokens expected.
         tokens: Useful tokens reported.
         planned_energy_kwh: IT energy expected, kWh.
-        energy_kwh: Energy reported, kWh, of the boards or nodes that the telemetry covers.
+        energy_kwh: Energy reported, kWh, of the boards or nodes that the telemetry covers; each board's time once,
+            however many processes metered it.
         energy_error_kwh: Half-width of its uncertainty, kWh; errors of records are taken to add up.
         planned_carbon_kg: Emissions expected, kg CO2e.
         carbon_kg: Energy reported times the plan's site carbon per kWh of IT energy in each slot, kg CO2e.
@@ -72,6 +75,7 @@ def account(
     """
     planned = [(_share(w.start, w.end, until), w) for w in windows]
     actual = [(_share(r.t_start, r.t_end, until), r) for r in records]
+    metered = [(share * new, r) for (share, r), new in zip(actual, shares_not_told_before(records), strict=True)]
     judged = [
         (share * (r.t_end - r.t_start).total_seconds(), r.adherence) for share, r in actual if r.adherence is not None
     ]
@@ -81,10 +85,10 @@ def account(
         planned_tokens=sum(share * w.tokens for share, w in planned),
         tokens=sum(share * r.useful_tokens for share, r in actual),
         planned_energy_kwh=sum(share * w.energy_kwh for share, w in planned),
-        energy_kwh=sum(share * r.energy_j for share, r in actual) / _JOULES_PER_KWH,
-        energy_error_kwh=sum(share * r.energy_error_j for share, r in actual) / _JOULES_PER_KWH,
+        energy_kwh=sum(share * r.energy_j for share, r in metered) / _JOULES_PER_KWH,
+        energy_error_kwh=sum(share * r.energy_error_j for share, r in metered) / _JOULES_PER_KWH,
         planned_carbon_kg=sum(share * w.carbon_kg for share, w in planned),
-        carbon_kg=sum(share * r.energy_j / _JOULES_PER_KWH * _mean_rate(r, slots, until) for share, r in actual),
+        carbon_kg=sum(share * r.energy_j / _JOULES_PER_KWH * _mean_rate(r, slots, until) for share, r in metered),
         adherence=sum(seconds * share for seconds, share in judged) / judged_s if judged_s else None,
     )
 
