@@ -115,14 +115,17 @@ class Twin:
     Args:
         path: The shared file.
         boards: Boards to make it with; None opens what is there.
+        stopped: Whether its clock stands still from the start.
     """
 
-    def __init__(self, path: Path, boards: tuple[Board, ...] | None = None) -> None:
+    def __init__(self, path: Path, boards: tuple[Board, ...] | None = None, *, stopped: bool = False) -> None:
         library, name = twin_functions(), str(path).encode()
         self.path = path
         self._state = library.twin_open(name) if boards is None else library.twin_create(name, len(boards))
         if not self._state:
             raise FileNotFoundError(path)
+        if stopped:
+            self.stop_clock()
         self.boards = tuple(TwinBoard(self._state, index) for index in range(library.twin_boards(self._state)))
         for index, board in enumerate(boards or ()):
             self._furnish(index, board)
@@ -219,6 +222,7 @@ def nvml_twin(
     profile: str | Iterable[Board] = "h100x8",
     *,
     faults: Mapping[int, Iterable[str]] | None = None,
+    stopped: bool = False,
 ) -> Iterator[Twin]:
     """Make a twin.
 
@@ -226,6 +230,7 @@ def nvml_twin(
         folder: Where its shared file may lie.
         profile: Name of a profile, or boards.
         faults: Faults by board, beside those of the profile.
+        stopped: Whether its clock stands still from the start, and passes by `advance` only.
 
     Yields:
         The control handle.
@@ -236,7 +241,7 @@ def nvml_twin(
     boards = PROFILES[profile] if isinstance(profile, str) else tuple(profile)
     file, path = tempfile.mkstemp(".state", "nvml-twin-", folder)
     os.close(file)
-    twin = Twin(Path(path), boards)
+    twin = Twin(Path(path), boards, stopped=stopped)
     for index, names in (faults or {}).items():
         twin[index].fault(*names, *boards[index].faults)
     try:
