@@ -149,6 +149,7 @@ class NvmlGpu:
         self._session = session
         self.uuid = uuid
         self.name = name
+        self._is_module: bool | None = None
 
     def power_limit_w(self) -> float | None:
         """Return the limit that was requested last, W."""
@@ -177,7 +178,15 @@ class NvmlGpu:
         return _watts(_scaled(self._read("nvmlDeviceGetPowerUsage"), _MILLI))
 
     def energy_j(self) -> float | None:
-        """Return the energy since the driver was loaded, J; renewed about every 100 ms."""
+        """Return the energy since the driver was loaded, J; renewed about every 100 ms.
+
+        None on a module (Grace): its counter counts the CPU and all else on it too, so that it is not this GPU's.
+        Source: Zeus, pull request 172 (2025), on a GH200.
+        """
+        if self._is_module is None:
+            self._is_module = self.module_limit_w() is not None
+        if self._is_module:
+            return None
         found = self._read("nvmlDeviceGetTotalEnergyConsumption")
         return None if found is None or found in {BLANK_32, BLANK_64} else found / _MILLI
 

@@ -75,7 +75,7 @@ TWIN_EXPORT int twin_set(twin_state *state, uint32_t index, const char *name, do
     if (!strcmp(name, "requested_w")) twin_request(state, board, to, 1);
     else if (value) *value = to;
     else if (count) *count = (uint32_t)to;
-    if (!strcmp(name, "energy_j")) board->shown_j = to;
+    if (!strcmp(name, "energy_j")) board->shown_j = to + board->module_j;
     if (!strcmp(name, "outside_w") || !strcmp(name, "module_w")) twin_request(state, board, board->requested_w, 1);
     twin_unlock(state);
     return found ? 0 : -1;

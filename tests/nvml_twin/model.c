@@ -55,6 +55,7 @@ double twin_power_w(const twin_board *board, double *clock_mhz) {
 static void step(twin_board *board, double elapsed_s) {
     operating_point now = operate(board);
     board->energy_j += now.power_w * elapsed_s;
+    board->module_j += board->module_other_w * elapsed_s;
     double kept = board->average_s > 0 ? exp(-elapsed_s / board->average_s) : 0.0;
     board->average_w = now.power_w + (board->average_w - now.power_w) * kept;
     double steady_c = board->coolant_c + board->resistance_c_per_w * now.power_w;
@@ -94,7 +95,7 @@ void twin_advance(const twin_state *state, twin_board *board) {
         board->last_ns = to_ns;
         if (to_ns - board->tick_ns >= period_ns) {
             board->tick_ns = to_ns;
-            board->shown_j = board->energy_j;
+            board->shown_j = board->energy_j + board->module_j;
         }
         settle(state, board, to_ns);
     }
@@ -116,7 +117,7 @@ void twin_reload(const twin_state *state, twin_board *board) {
     board->requested_w = board->enforced_w = board->default_w;
     board->settle_ns = board->rival_ns = 0;
     board->locked_mhz = 0;
-    board->energy_j = board->shown_j = 0;
+    board->energy_j = board->module_j = board->shown_j = 0;
     board->power_cap_s = board->sw_thermal_s = board->hw_thermal_s = board->brake_s = 0;
     board->persistence = 0;
 }

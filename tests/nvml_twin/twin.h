@@ -50,6 +50,7 @@ typedef struct {
     double average_s, average_w; /* window and value of the averaged reading */
     /* energy counter */
     double energy_j, shown_j, period_s;
+    double module_j; /* what the rest of the module drew: the counter of a module counts it too */
     /* heat */
     double temperature_c, coolant_c, resistance_c_per_w, time_constant_s, max_c, slowdown_c, shutdown_c;
     /* time spent held back, by cause */

@@ -70,6 +70,19 @@ def test_a_margin_of_minus_one_is_a_margin_and_no_blank(machine):
     assert gpu.margin_c() == -1.0
 
 
+def test_the_counter_of_a_module_is_not_the_energy_of_its_gpu(machine):
+    import pynvml
+
+    twin, (gpu,) = machine("grace")
+    twin[0].load = 1.0
+    before_mj = pynvml.nvmlDeviceGetTotalEnergyConsumption(pynvml.nvmlDeviceGetHandleByIndex(0))
+    twin.advance(10.0)
+    counted_mj = pynvml.nvmlDeviceGetTotalEnergyConsumption(pynvml.nvmlDeviceGetHandleByIndex(0)) - before_mj
+    assert counted_mj == pytest.approx(10.0 * (680.0 + 150.0) * 1000, rel=1e-3)
+    assert gpu.energy_j() is None
+    assert gpu.power_w() == pytest.approx(680.0, rel=1e-3)
+
+
 @pytest.mark.parametrize("power_w", [-1.0, 10_000.0, 140_737_488_355.328])
 def test_a_power_that_no_board_can_draw_is_no_data(machine, monkeypatch, power_w):
     _, (gpu,) = machine()
