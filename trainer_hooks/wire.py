@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 WIRE_VERSION = 1
 _LOG = logging.getLogger("trainer_hooks.wire")
-_CREDENTIALS = struct.Struct("3i")
+_CREDENTIALS = struct.Struct("iII")
 _START_AGENT = "Start gridpace-agent on this node, and see its log if it does not stay up."
 
 
