@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer_hooks.breakeven import IDLE_W_PER_GPU, RELOAD_S, SAVE_S, PauseCosts
 from trainer_hooks.devices import process_gpus
-from trainer_hooks.errors import HookError, SettingError
+from trainer_hooks.errors import HookError, ScopeError, SettingError
 from trainer_hooks.feed import CalendarFeed
 from trainer_hooks.gpu import NvmlSession
 from trainer_hooks.metering import metering_from
@@ -46,8 +46,13 @@ def governor_arguments(environ: Mapping[str, str], clock: Clock) -> tuple[dict[s
     path, run = environ.get("GRIDPACE_CALENDAR", ""), environ.get("GRIDPACE_RUN", "")
     if not path:
         return {"run": run}, f"no calendar (GRIDPACE_CALENDAR is not set): {RUNS_FREE}."
-    gpus = environment_gpus(environ, clock)
-    if not gpus:
+    gpus: tuple[Gpu, ...] = ()
+    notice = ""
+    try:
+        gpus = environment_gpus(environ, clock)
+    except ScopeError as error:
+        notice = f"{error} Pauses are followed; nothing is limited or metered."
+    if not gpus and not notice:
         return {"run": run}, f"no GPU is visible to this process: {RUNS_FREE}."
     on_off = _choice(environ, "GRIDPACE_ON_OFF", ("exit", "wait"))
     on_hold = _choice(environ, "GRIDPACE_ON_HOLD", ("hold", "auto"))
@@ -61,7 +66,7 @@ def governor_arguments(environ: Mapping[str, str], clock: Clock) -> tuple[dict[s
         "on_off": on_off,
         "on_hold": on_hold,
         **_costs(environ, len(gpus)),
-    }, ""
+    }, notice
 
 
 def rank_arguments(
