@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from trainer_hooks.claims import Claims
 from trainer_hooks.directive import planned
 from trainer_hooks.energy import NO_ENERGY
 from trainer_hooks.exposition import write_metrics
 from trainer_hooks.loader import LoaderWatch
 from trainer_hooks.meter import EnergyMeter
+from trainer_hooks.meter_locks import MeterLocks
 from trainer_hooks.metering import Metering
 from trainer_hooks.node_meter import NO_NODE, NodeMeter
 from trainer_hooks.report import GovernorReport
@@ -66,14 +66,14 @@ class Journal:
         self._writer = telemetry.writer if telemetry else new_writer()
         self.tokens = TokenMeter((lambda: earlier_work(telemetry.earlier())) if telemetry else None)
         self.loader = LoaderWatch(clock.monotonic, self._begin)
-        self._claims = Claims(self._metering.locks) if self._metering.locks else None
+        self._locks = MeterLocks(self._metering.locks) if self._metering.locks else None
         self._elsewhere = tuple(gpus)
         # How many are metered, and which of them are physical: what two processes name was counted twice.
         self._n_boards = 0
         self._boards: tuple[str, ...] = ()
         self._meter = EnergyMeter((), clock.monotonic)
         self._claim()
-        self._node_meter = NodeMeter(self._metering, self._claims, clock.monotonic)
+        self._node_meter = NodeMeter(self._metering, self._locks, clock.monotonic)
         self._sequence = 0
         self._start = self._since = clock.wall()
         self._since_s = clock.monotonic()
@@ -187,9 +187,9 @@ class Journal:
     def notices(self) -> tuple[str, ...]:
         """Return what should be said about the meters; a sentence may come again."""
         found = list(self._node_meter.notices())
-        if self._claims is not None and self._claims.fault is not None:
+        if self._locks is not None and self._locks.fault is not None:
             found.append(
-                f"no lock on the boards can be had ({self._claims.fault}): ranks that share a GPU would each meter it; "
+                f"no lock on the boards can be had ({self._locks.fault}): ranks that share a GPU would each meter it; "
                 "name a folder that all of them can write in GRIDPACE_METER_LOCKS."
             )
         if self._metrics_error is not None:
@@ -199,8 +199,8 @@ class Journal:
     def close(self) -> None:
         """Let the boards go, so that another process may meter them."""
         self._node_meter.close()
-        if self._claims is not None:
-            self._claims.release()
+        if self._locks is not None:
+            self._locks.release()
 
     def _begin(self) -> None:
         """Note that the loop begins: what was used until now was start-up."""
@@ -213,7 +213,7 @@ class Journal:
         if not self._elsewhere:
             return
         wanted = [gpu.uuid for gpu in self._elsewhere if not gpu.simulated]
-        taken = set(wanted) if self._claims is None else set(self._claims.take(wanted))
+        taken = set(wanted) if self._locks is None else set(self._locks.take(wanted))
         mine = tuple(gpu for gpu in self._elsewhere if gpu.simulated or gpu.uuid in taken)
         self._elsewhere = tuple(gpu for gpu in self._elsewhere if gpu not in mine)
         self._n_boards += len(mine)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer_hooks.claims import lock_folder
 from trainer_hooks.errors import SettingError
+from trainer_hooks.meter_locks import lock_folder
 from trainer_hooks.node_power import command_reader, file_reader
 from trainer_hooks.rapl import POWERCAP
 

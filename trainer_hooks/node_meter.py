@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trainer_hooks.claims import NODE, Claims
 from trainer_hooks.energy import NO_ENERGY, Energy
+from trainer_hooks.meter_locks import NODE, MeterLocks
 from trainer_hooks.node_power import NodePowerMeter
 from trainer_hooks.rapl import RaplMeter, find_domains
 
@@ -43,15 +43,15 @@ class NodeMeter:
 
     Args:
         metering: Settings.
-        claims: Locks of the node; None where nobody else meters it.
+        locks: Locks of the node; None where nobody else meters it.
         monotonic: Clock, s.
     """
 
-    def __init__(self, metering: Metering, claims: Claims | None, monotonic: Callable[[], float]) -> None:
+    def __init__(self, metering: Metering, locks: MeterLocks | None, monotonic: Callable[[], float]) -> None:
         self._rapl: RaplMeter | None = None
         self._power: NodePowerMeter | None = None
         has_work = metering.powercap is not None or metering.node_power is not None
-        if not has_work or (claims is not None and not claims.take((NODE,))):
+        if not has_work or (locks is not None and not locks.take((NODE,))):
             return
         if metering.powercap is not None:
             self._rapl = RaplMeter(find_domains(metering.powercap), monotonic)

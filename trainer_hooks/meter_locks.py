@@ -34,7 +34,7 @@ def lock_folder() -> Path:
     return next((folder for folder in _FOLDERS if os.access(folder, os.W_OK | os.X_OK)), _FOLDERS[-1])
 
 
-class Claims:
+class MeterLocks:
     """The things of this node that this process alone meters.
 
     Args:
