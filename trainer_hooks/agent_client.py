@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trainer_hooks.errors import AgentError, AgentGone, CalendarError, HookError
+from trainer_hooks.errors import AgentBusy, AgentError, AgentGone, CalendarError, HookError
 from trainer_hooks.gpu import LimitVerdict
 from trainer_hooks.strictjson import Node
 from trainer_hooks.wire import call
@@ -87,8 +87,8 @@ class AgentClient:
             limit_w: Limit, W.
 
         Returns:
-            What came of it; `denied` where the agent refuses, `lost` where it does not answer: then it is asked for
-            again by the heartbeat, and this call does not wait. `why` says more.
+            What came of it; `denied` where the agent refuses, `lost` where it does not answer or refuses for now: then
+            it is asked for again by the heartbeat, and this call does not wait. `why` says more.
         """
         self._mine()
         with self._changing:
@@ -96,7 +96,7 @@ class AgentClient:
             lease = _Lease(known.name if known else "", limit_w)
             try:
                 verdict, name = self._lease(gpu, lease)
-            except AgentGone as error:
+            except (AgentGone, AgentBusy) as error:
                 self._leases[gpu] = lease
                 self._beat_on()
                 return LimitVerdict(limit_w, None, None, "lost", why=error.why)

@@ -2,11 +2,13 @@
 
 HookError
 ├── AgentError       the node agent refuses, or cannot run as it is configured
+│   ├── AgentBusy    the node agent refuses for now: the same may be asked again
 │   └── AgentGone    the node agent does not answer
 ├── CalendarError    a run calendar cannot be read, is not valid, or cannot be published
 ├── GpuError         a GPU cannot be found, read or limited
 │   └── ScopeError   what is asked belongs to more than this process's share of a GPU
-└── SettingError     an environment variable or argument of the Governor cannot be used
+├── SettingError     an environment variable or argument of the Governor cannot be used
+└── SweepError       a sweep of power limits cannot be made, or has no result
 """
 
 from __future__ import annotations
@@ -35,6 +37,10 @@ class AgentError(HookError):
     """The node agent refuses a request, or cannot run as it is configured."""
 
 
+class AgentBusy(AgentError):
+    """The node agent refuses for now: the same may be asked again later."""
+
+
 class AgentGone(AgentError):
     """The node agent does not answer."""
 
@@ -53,3 +59,7 @@ class ScopeError(GpuError):
 
 class SettingError(HookError):
     """A setting of the Governor cannot be used."""
+
+
+class SweepError(HookError):
+    """A sweep of power limits cannot be made, or has no result."""

@@ -400,7 +400,9 @@ class Governor:
     def _carry_on(self, asked: Directive) -> None:
         limit_w = asked.window.gpu_power_limit_w if asked.window else None
         self._limit(limit_w)
-        self._enter("safe" if asked.state == "safe" else "run" if limit_w is None else "cap")
+        # Without its agent nobody can say that the limit asked for is the one in force.
+        is_safe = asked.state == "safe" or bool(self._limits.agent_gone)
+        self._enter("safe" if is_safe else "run" if limit_w is None else "cap")
 
     def _stay(self, asked: Directive, stance: Stance) -> None:
         """Wait at the step boundary, for the others or for the window's end."""
@@ -514,6 +516,8 @@ class Governor:
         self._journal.tokens.add(tokens)
 
     def _keep_records(self) -> None:
+        for sentence in self._limits.notices():
+            _LOG.warning("gridpace: %s", sentence)
         self._journal.sample()
         if self._journal.age_s() >= self._record_s:
             self._record()

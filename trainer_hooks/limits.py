@@ -6,6 +6,7 @@ import atexit
 import os
 from typing import TYPE_CHECKING
 
+from trainer_hooks.agent_client import AgentGpu
 from trainer_hooks.errors import GpuError
 from trainer_hooks.gpu import LIMIT_TOLERANCE_W, LimitVerdict
 
@@ -93,6 +94,32 @@ class LimitKeeper:
         self.restore()
 
 
+class LeaseKeeper:
+    """The same for a GPU whose limit is leased: the agent gives back what it found, however this process ends.
+
+    Args:
+        gpu: The GPU.
+    """
+
+    def __init__(self, gpu: AgentGpu) -> None:
+        self.gpu = gpu
+        self._asked = False
+
+    def apply(self, limit_w: float) -> LimitVerdict:
+        """Lease a limit, W."""
+        if not self._asked:
+            atexit.register(self.restore)
+            self._asked = True
+        return self.gpu.set_power_limit_w(limit_w)
+
+    def restore(self) -> LimitVerdict | None:
+        """End the lease; None if nothing had to be set."""
+        if self._asked:
+            atexit.unregister(self.restore)
+            self._asked = False
+        return self.gpu.give_back_limit()
+
+
 class LimitSet:
     """One limit for several GPUs.
 
@@ -105,7 +132,8 @@ class LimitSet:
     """
 
     def __init__(self, gpus: Sequence[Gpu]) -> None:
-        self._keepers = tuple(LimitKeeper(gpu) for gpu in gpus)
+        self._keepers = tuple(LeaseKeeper(gpu) if isinstance(gpu, AgentGpu) else LimitKeeper(gpu) for gpu in gpus)
+        self._clients = {gpu.client: None for gpu in gpus if isinstance(gpu, AgentGpu)}
         self.limit_w: float | None = None
         self.answered = True
 
@@ -127,9 +155,19 @@ class LimitSet:
         for keeper, verdict in verdicts:
             if verdict is not None and verdict.outcome != "applied":
                 present = "an unknown limit" if verdict.limit_w is None else f"{verdict.limit_w:g} W"
-                sentence = f"{verdict.requested_w:g} W asked, {verdict.outcome}; {present} is in force."
+                sentence = f"{verdict.requested_w:g} W asked, {verdict.outcome}; {present} is in force. {verdict.why}"
+                sentence = sentence.rstrip()
                 told.setdefault(sentence, []).append(keeper.gpu.uuid)
         return tuple(f"power limit of {_named(uuids)}: {sentence}" for sentence, uuids in told.items())
+
+    @property
+    def agent_gone(self) -> str:
+        """Why the agent that holds the limits does not answer; "" while it does, and without an agent."""
+        return next((client.gone for client in self._clients if client.gone), "")
+
+    def notices(self) -> tuple[str, ...]:
+        """Take the sentences that came up since the last call: the agent went or came, someone else set a limit."""
+        return tuple(sentence for client in self._clients for sentence in client.notices())
 
     def enforced_w(self) -> float | None:
         """Return the lowest limit in force among the GPUs, W; None if unknown."""

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trainer_hooks.agent_environ import agent_client, leased
+from trainer_hooks.agent_feed import AgentFeed
 from trainer_hooks.breakeven import IDLE_W_PER_GPU, RELOAD_S, SAVE_S, PauseCosts
 from trainer_hooks.devices import process_gpus
 from trainer_hooks.errors import HookError, ScopeError, SettingError
@@ -44,8 +46,10 @@ def governor_arguments(environ: Mapping[str, str], clock: Clock) -> tuple[dict[s
         HookError: A setting or the GPUs cannot be used.
     """
     path, run = environ.get("GRIDPACE_CALENDAR", ""), environ.get("GRIDPACE_RUN", "")
-    if not path:
-        return {"run": run}, f"no calendar (GRIDPACE_CALENDAR is not set): {RUNS_FREE}."
+    client = agent_client(environ)
+    if not path and (client is None or not run):
+        missing = "GRIDPACE_CALENDAR is not set" if client is None else "GRIDPACE_RUN names no run to ask the agent for"
+        return {"run": run}, f"no calendar ({missing}): {RUNS_FREE}."
     gpus: tuple[Gpu, ...] = ()
     notice = ""
     try:
@@ -58,7 +62,7 @@ def governor_arguments(environ: Mapping[str, str], clock: Clock) -> tuple[dict[s
     on_hold = _choice(environ, "GRIDPACE_ON_HOLD", ("hold", "auto"))
     telemetry = environ.get("GRIDPACE_TELEMETRY", "")
     return {
-        "feed": CalendarFeed(Path(path), run),
+        "feed": CalendarFeed(Path(path), run) if path or client is None else AgentFeed(client, run),
         "run": run,
         "gpus": gpus,
         "telemetry": TelemetryWriter(Path(telemetry), run, new_writer(), global_rank(environ)) if telemetry else None,
@@ -137,6 +141,8 @@ def _choice(environ: Mapping[str, str], name: str, choices: tuple[str, str]) -> 
 def environment_gpus(environ: Mapping[str, str], clock: Clock) -> tuple[Gpu, ...]:
     """Find the GPUs of this process, or the simulated ones that GRIDPACE_SIMULATE asks for.
 
+    Where the node has an agent (GRIDPACE_AGENT), their limits are leased from it.
+
     Args:
         environ: Environment variables.
         clock: Time that simulated GPUs live by.
@@ -154,4 +160,4 @@ def environment_gpus(environ: Mapping[str, str], clock: Clock) -> tuple[Gpu, ...
         return tuple(
             SimulatedGpu(monotonic=clock.monotonic, uuid=f"GPU-simulated-{number}") for number in range(int(twins))
         )
-    return process_gpus(environ, NvmlSession())
+    return leased(process_gpus(environ, NvmlSession()), agent_client(environ))

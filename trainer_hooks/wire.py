@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trainer_hooks.buckets import Buckets
-from trainer_hooks.errors import AgentError, AgentGone, HookError
+from trainer_hooks.errors import AgentBusy, AgentError, AgentGone, HookError
 from trainer_hooks.lines import ASK_RIGHT, LINE_LIMIT_BYTES, dump_line, parse_line, read_line, send, write_line
 from trainer_hooks.sockets import listen
 
@@ -162,14 +162,14 @@ class Server:
         """Count the connection in, or say why it is turned away."""
         limits = self._limits
         if not self._rates.take(peer.uid, time.monotonic()):
-            return AgentError(
+            return AgentBusy(
                 f"requests of user {peer.uid}",
                 f"they are more than {limits.requests_per_s:g} a second and {limits.request_burst:g} at once.",
                 "Ask less often.",
             )
         with self._lock:
             if self._open[peer.uid] >= limits.connections_per_user or self._open.total() >= limits.connections:
-                return AgentError(
+                return AgentBusy(
                     f"connections of user {peer.uid}",
                     f"{self._open[peer.uid]} of {limits.connections_per_user} are open, of all users "
                     f"{self._open.total()} of {limits.connections}.",
@@ -246,6 +246,7 @@ def call(socket_path: Path | str, request: Mapping[str, Any], timeout_s: float) 
 
     Raises:
         AgentGone: Nobody listens there, or no whole answer came in time.
+        AgentBusy: The server refuses for now.
         AgentError: The server refuses; the three parts are its own.
     """
     deadline_s = time.monotonic() + timeout_s
@@ -270,11 +271,13 @@ def call(socket_path: Path | str, request: Mapping[str, Any], timeout_s: float) 
         return answer
     fault = answer.get("error")
     told = fault if isinstance(fault, dict) else {}
-    raise AgentError(*(str(told.get(part, "(not said)")) for part in ("what", "why", "fix")))
+    kind = AgentBusy if told.get("again") is True else AgentError
+    raise kind(*(str(told.get(part, "(not said)")) for part in ("what", "why", "fix")))
 
 
 def _refused(error: HookError) -> dict[str, Any]:
-    return {"ok": False, "error": {"what": error.what, "why": error.why, "fix": error.fix}}
+    told: dict[str, Any] = {"what": error.what, "why": error.why, "fix": error.fix}
+    return {"ok": False, "error": {**told, "again": True} if isinstance(error, AgentBusy) else told}
 
 
 def _turn_away(connection: socket.socket, answer: dict[str, Any]) -> None:

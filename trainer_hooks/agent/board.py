@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trainer_hooks.agent.bounds import Bounds
 from trainer_hooks.agent.claims import Claim, lowest
-from trainer_hooks.errors import AgentError, GpuError
+from trainer_hooks.errors import AgentBusy, GpuError
 from trainer_hooks.gpu import LIMIT_TOLERANCE_W, LimitVerdict
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Board:
             entered.
 
         Raises:
-            AgentError: What was found cannot be recorded.
+            AgentBusy: What was found cannot be recorded.
         """
         asked_w = claim.limit_w
         try:
@@ -96,7 +96,7 @@ class Board:
         self.claims[claim.claim_id] = replace(claim, limit_w=self.bounds.clamp(asked_w, prior_w))
         try:
             verdict = self.settle(now_s)
-        except AgentError:
+        except AgentBusy:
             self._put_back(claim.claim_id, before)
             raise
         if verdict is not None and verdict.outcome in {"denied", "unsupported"}:
@@ -120,7 +120,7 @@ class Board:
             What came of it; None if there was nothing to set.
 
         Raises:
-            AgentError: What was found cannot be recorded; the board is then untouched.
+            AgentBusy: What was found cannot be recorded; the board is then untouched.
         """
         wanted_w = lowest(self.claims.values(), now_s)
         verdict = self._give_back() if wanted_w is None else self._set(wanted_w)
@@ -156,7 +156,7 @@ class Board:
             self._record()
         except OSError as error:
             self.prior_w, self._marks_w = before
-            raise AgentError(
+            raise AgentBusy(
                 f"GPU {self.gpu.uuid}",
                 f"the limit found, {present_w:g} W, cannot be recorded ({error}), so none is set.",
                 "Free space on the disk of the agent's state, or mend its rights.",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from trainer_hooks.agent.board import Board, Held
 from trainer_hooks.agent.claims import Claim, lowest, next_change_s
 from trainer_hooks.buckets import Buckets
-from trainer_hooks.errors import AgentError, CalendarError
+from trainer_hooks.errors import AgentBusy, AgentError, CalendarError
 from trainer_hooks.gpu import LimitVerdict
 
 if TYPE_CHECKING:
@@ -135,7 +135,8 @@ class LeaseBook:
             Name of the claim, what became of it, and in how many seconds a raise takes effect.
 
         Raises:
-            AgentError: Too often, too many, a life out of reach, another's claim, or the record cannot be written.
+            AgentBusy: Too often, or the record cannot be written.
+            AgentError: Too many, or a life out of reach.
         """
         rules, now_s = self._rules, self._monotonic()
         if not rules.shortest_s <= wish.ttl_s <= rules.longest_s:
@@ -149,7 +150,7 @@ class LeaseBook:
             known = [board.claims[name] for name in claim_ids if name in board.claims]
             before = next((claim for claim in known if claim.uid == wish.uid), None)
             if not self._of_user.take(wish.uid, now_s) or not self._of_gpu.take(wish.gpu, now_s):
-                raise AgentError(
+                raise AgentBusy(
                     f"lease of GPU {wish.gpu}",
                     f"its limit is changed more than {rules.writes_per_s:g} times a second.",
                     "Ask for a limit when the calendar changes it, not in every step.",
