@@ -187,6 +187,10 @@ class Journal:
     def notices(self) -> tuple[str, ...]:
         """Return what should be said about the meters; a sentence may come again."""
         found = list(self._node_meter.notices())
+        found += [
+            f"GPU {uuid} shows neither energy nor power: its joules are modelled from its limit and whether it works."
+            for uuid in self._meter.modelled
+        ]
         if self._locks is not None and self._locks.fault is not None:
             found.append(
                 f"no lock on the boards can be had ({self._locks.fault}): ranks that share a GPU would each meter it; "

@@ -30,6 +30,7 @@ class _BoardMeter:
 
     def __init__(self, gpu: Gpu) -> None:
         self._gpu = gpu
+        self.uuid = gpu.uuid
         self._seen_s = INSTANT_S if _INSTANT_BOARDS.search(gpu.name) else AVERAGED_S
         self._time_s: float | None = None
         self._power_w: float | None = None
@@ -39,6 +40,7 @@ class _BoardMeter:
         self._stated_j = 0.0
         # Time of which nothing could be read, and which the model has not been asked for yet.
         self.dark_s = 0.0
+        self.is_modelled = False
         self._highest_w: float | None = None
 
     @property
@@ -73,6 +75,7 @@ class _BoardMeter:
         modelled = modelled_power(busy, limit_w, self.highest_w) if dark_s else None
         if modelled is None:
             return NO_ENERGY
+        self.is_modelled = True
         used_j = modelled.power_w * dark_s
         self._stated_j += used_j
         return Energy(used_j, modelled.error_w * dark_s, 0.0, "simulated" if self._gpu.simulated else "model")
@@ -151,6 +154,11 @@ class EnergyMeter:
         for board in boards:
             board.sample(self._monotonic())
         self._boards += boards
+
+    @property
+    def modelled(self) -> tuple[str, ...]:
+        """UUIDs of the boards of whose energy some was modelled, because nothing could be read of them."""
+        return tuple(board.uuid for board in self._boards if board.is_modelled)
 
     def sample(self) -> Energy:
         """Read every board.
