@@ -32,6 +32,9 @@ LEAD_S = 300
 @click.option(
     "--calendar-at", metavar="PATH", help="Where the nodes find the calendars. [default: where they were read]"
 )
+@click.option(
+    "--grants", metavar="PATH", help="Folder of the node agents' grants: also write prolog.sh and epilog.sh for it."
+)
 @click.option("--out", type=FILE, default=Path("slurm"), show_default=True, help="Folder to write into.")
 def slurm_command(
     calendar: Path,
@@ -42,6 +45,7 @@ def slurm_command(
     reserve: bool,
     users: tuple[str, ...],
     calendar_at: str | None,
+    grants: str | None,
     out: Path,
 ) -> None:
     """Write submit.sh, which submits one job per stretch in which a run holds its GPUs.
@@ -52,6 +56,7 @@ def slurm_command(
     """
     from planner.export.files import write_files
     from planner.export.slurm import SlurmSite, read_pairs, reservations_script, submit_script
+    from planner.export.slurm_grants import epilog_script, prolog_script
     from planner.folders import CALENDARS, read_published
 
     header, runs, home = read_published(calendar)
@@ -69,6 +74,8 @@ def slurm_command(
     files = {out / "submit.sh": submit_script(header, runs, site)}
     if reserve:
         files[out / "reserve.sh"] = reservations_script(header, runs, site, users)
+    if grants is not None:
+        files |= {out / "prolog.sh": prolog_script(grants), out / "epilog.sh": epilog_script(grants)}
     left_out = sorted(set(names) - set(site.scripts))
     if left_out:
         note(f"note: without a batch script, and not submitted: {', '.join(left_out)}")

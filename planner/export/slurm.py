@@ -148,14 +148,13 @@ def submit_script(calendar: Calendar, runs: Sequence[RunCalendar], site: SlurmSi
         raise ConfigError(
             "no run of the calendar has a batch script", fix="name one as --script RUN=FILE, for each run to submit"
         )
-    names = ",".join(job_name(run.run) for run in chosen)
     lines = [
         *_opening(calendar, "Submits the jobs of this calendar's runs; run it as the user who trains."),
         f"export GRIDPACE_CALENDAR={shlex.quote(site.calendar)}",
         f"grace={site.grace_s}",
         "",
         _SUBMIT,
-        f'scancel --quiet --user="$(id -un)" --state=PENDING --name={names}',
+        _cancel(chosen, None),
         "",
     ]
     for run in chosen:
@@ -186,13 +185,17 @@ def reservations_script(
             "a reservation needs a number of nodes and users",
             fix="name --gpus-per-node N and --user NAME, or leave --reserve out",
         )
+    _check_names("--script", site.scripts, [run.run for run in runs])
+    chosen = [run for run in runs if run.run in site.scripts]
     lines = [
         *_opening(calendar, "Reserves nodes for this calendar's runs; run it as an operator of the cluster."),
+        "",
         _RESERVE,
+        # Jobs that wait for a reservation keep it from being deleted; submit.sh brings their successors.
+        _cancel(chosen, who),
+        "",
     ]
-    for run in runs:
-        if run.run not in site.scripts:
-            continue
+    for run in chosen:
         lines.append(f"withdraw {job_name(run.run)}")
         for stretch in stretches(run):
             partition = site.partitions.get(stretch.pool)
@@ -247,6 +250,12 @@ def _submission(calendar: Calendar, stretch: Stretch, site: SlurmSite) -> str:
     return "submit " + shlex.join(words)
 
 
+def _cancel(runs: Sequence[RunCalendar], users: str | None) -> str:
+    names = ",".join(job_name(run.run) for run in runs)
+    who = '"$(id -un)"' if users is None else shlex.quote(users)
+    return f"scancel --quiet --state=PENDING --user={who} --name={names}"
+
+
 def _comment(calendar: Calendar, stretch: Stretch) -> str:
     limits = [window.gpu_power_limit_w for window in stretch.windows]
     told = {"none" if limit is None else f"{limit:g} W" for limit in limits}
@@ -271,11 +280,12 @@ def _opening(calendar: Calendar, purpose: str) -> list[str]:
         f"# {purpose}",
         f"# Calendar {calendar.calendar_id}, from {iso(calendar.valid_from)} to {iso(calendar.valid_until)}.",
         "set -eu",
+        "failed=0",
     ]
 
 
 def _ended(lines: Sequence[str]) -> bytes:
-    return ("\n".join(lines) + "\n").encode()
+    return ("\n".join((*lines, 'exit "$failed"')) + "\n").encode()
 
 
 _SUBMIT = """\
@@ -294,7 +304,7 @@ submit() {
     fi
     # A job that begins late is cut to what is left of its stretch, at the least a minute, and dropped after that.
     sbatch --export=ALL --dependency=singleton --requeue --open-mode=append --time-min=1 \\
-        --deadline="now+$((end - now + grace))" "$@"
+        --deadline="now+$((end - now + grace))" "$@" || failed=1
 }
 """
 
@@ -321,6 +331,6 @@ reserve() {
     if [ "$start" -gt "$now" ]; then when="now+$((start - now))"; else when=now; fi
     # What runs there when the time comes is not looked at: it may be this very run's job of the calendar before.
     scontrol create reservation "ReservationName=$name" "StartTime=$when" "EndTime=now+$((end - now))" \\
-        Flags=IGNORE_JOBS "$@"
+        Flags=IGNORE_JOBS "$@" || failed=1
 }
 """

@@ -21,7 +21,10 @@ from planner.export.slurm import (
     stretches,
     submit_script,
 )
+from planner.export.slurm_grants import epilog_script, prolog_script
 from tests.published import header, off, on, run
+from trainer_hooks.agent.grants import grant_from
+from trainer_hooks.agent.sections import read_sections
 from trainer_hooks.calendar import write_calendar
 
 SITE = SlurmSite({"pretrain": "/jobs/pretrain.sh"}, "/plans", {}, None, 300, reserved=False)
@@ -158,6 +161,9 @@ def test_reservations_replace_those_of_earlier_calendars_of_the_same_run_only(ex
     site = replace(SITE, gpus_per_node=8, partitions={stretches(day)[0].pool: "hall-a"}, reserved=True)
     there = "ReservationName=gp-pretrain.old.1 StartTime=x\nReservationName=gp-pretrain2.old.1 StartTime=x"
     calls = executed(reservations_script(calendar, [day], site, ["ana", "ben"]), there)
+    cancel, *_ = calls
+    assert {"--user=ana,ben", "--state=PENDING", "--name=gp-pretrain"} <= set(cancel["arguments"])
+    calls = [call for call in calls if call["program"] == "scontrol"]
     deleted = [c["arguments"][1] for c in calls if c["arguments"][0] == "delete"]
     assert deleted == ["ReservationName=gp-pretrain.old.1"]
     created = [c["arguments"] for c in calls if c["arguments"][0] == "create"]
@@ -168,6 +174,17 @@ def test_reservations_replace_those_of_earlier_calendars_of_the_same_run_only(ex
     _, first, _ = executed(submit_script(calendar, [day], site))
     assert option(first, "--reservation") == created[0][2].removeprefix("ReservationName=")
     assert option(first, "--time") == "120"
+
+
+def test_one_refusal_does_not_keep_the_rest_from_being_submitted(executed, tmp_path):
+    calendar, day = a_day(SOON)
+    refusing = submit_script(calendar, [day], SITE).replace(b"sbatch --export", b"refuse sbatch --export", 1)
+    refusing = refusing.replace(b"set -eu\n", b'set -eu\nrefuse() { "$@"; return 7; }\n', 1)
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        executed(refusing)
+    assert caught.value.returncode == 1
+    called = [json.loads(line)["program"] for line in (tmp_path / "record").read_text().splitlines()]
+    assert called.count("sbatch") == 2
 
 
 def test_what_cannot_be_written_is_refused_with_the_mend():
@@ -183,16 +200,49 @@ def test_what_cannot_be_written_is_refused_with_the_mend():
     assert read_pairs("--script", ["a=b=c"], ["a", "a=b"]) == {"a=b": "c"}
 
 
+def test_a_job_is_granted_its_gpus_while_it_runs(tmp_path):
+    grants, programs = tmp_path / "gran'ts", tmp_path / "bin"
+    grants.mkdir()
+    programs.mkdir()
+    smi = programs / "nvidia-smi"
+    smi.write_text('#!/bin/sh\n[ "$1" = --id=0,3 ] && printf "GPU-a0\\nGPU-b3\\n"\n')
+    smi.chmod(0o755)
+    job = {"PATH": f"{programs}:{os.environ['PATH']}", "SLURM_JOB_ID": "71", "SLURM_JOB_GPUS": "0,3"}
+
+    def executed_as(script: bytes, environ: dict[str, str]) -> str:
+        done = subprocess.run(["/bin/sh"], input=script, env=environ, capture_output=True, timeout=20, check=True)
+        return done.stderr.decode()
+
+    assert not executed_as(prolog_script(str(grants)), job)
+    (section,) = read_sections(grants / "slurm-71.ini")
+    grant = grant_from(section)
+    assert (grant.slurm_jobs, grant.gpus) == ({71}, {"GPU-a0", "GPU-b3"})
+    assert "does not tell the UUIDs of GPUs 1" in executed_as(prolog_script(str(grants)), job | {"SLURM_JOB_GPUS": "1"})
+    assert "no grant can be written" in executed_as(prolog_script(str(tmp_path / "absent")), job)
+    assert not executed_as(prolog_script(str(grants)), {k: v for k, v in job.items() if k != "SLURM_JOB_GPUS"})
+    assert not executed_as(epilog_script(str(grants)), job)
+    assert list(grants.iterdir()) == []
+    with pytest.raises(ConfigError, match="not an absolute path"):
+        prolog_script("grants")
+
+
 def test_the_command_writes_scripts_that_can_be_run_and_names_what_it_leaves_out(tmp_path):
     calendar, day = a_day(header().valid_from)
     write_calendar(tmp_path / "calendars", calendar, (day, replace(day, run="tune")))
     script = tmp_path / "pretrain.sh"
     script.write_text("#!/bin/sh\n")
     command = ["export", "slurm", str(tmp_path), "--out", str(tmp_path / "slurm"), "--script", f"pretrain={script}"]
-    done = CliRunner().invoke(cli, [*command, "--reserve", "--user", "ana", "--gpus-per-node", "8"])
+    done = CliRunner().invoke(
+        cli, [*command, "--reserve", "--user", "ana", "--gpus-per-node", "8", "--grants", "/run/g"]
+    )
     assert done.exit_code == 0, done.output
     assert "not submitted: tune" in done.stderr
-    assert [Path(line).name for line in done.stdout.splitlines()] == ["submit.sh", "reserve.sh"]
+    assert [Path(line).name for line in done.stdout.splitlines()] == [
+        "submit.sh",
+        "reserve.sh",
+        "prolog.sh",
+        "epilog.sh",
+    ]
     assert all(os.access(line, os.X_OK) for line in done.stdout.splitlines())
     assert str(tmp_path / "calendars") in (tmp_path / "slurm" / "submit.sh").read_text()
     absent = CliRunner().invoke(cli, [*command[:-1], "pretrain=/nowhere.sh"])
