@@ -130,7 +130,7 @@ class AgentProcess:
         self.config = config_file(folder, *sections, agent=agent)
         self.socket = folder / "run/agent.sock"
         self.log = folder / "agent.log"
-        self._environment = {**os.environ, **twin.environment(root=True), "PYTHONPATH": os.getcwd()}
+        self._environment = {**os.environ, **twin.environment(root=True), "PYTHONPATH": str(Path.cwd())}
         self.start()
 
     def start(self) -> None:

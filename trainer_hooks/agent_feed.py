@@ -31,7 +31,9 @@ class AgentFeed:
         Raises:
             HookError: The agent is gone, has none for this run, or hands out one that cannot be followed.
         """
-        if self._etag and not self._client.newer(self._run, self._etag):
+        # asked at the first call too, so that the heartbeat brings news of this run from then on
+        has_news = self._client.newer(self._run, self._etag)
+        if self._etag and not has_news:
             return None
         found = self._client.calendar(self._run, self._etag)
         if found is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -29,10 +30,8 @@ def raw(path, content, wait_s=3.0):
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(wait_s)
         connection.connect(str(path))
-        try:
+        with contextlib.suppress(BrokenPipeError):
             connection.sendall(content)
-        except BrokenPipeError:
-            pass
         told = b""
         while not told.endswith(b"\n"):
             part = connection.recv(65536)
@@ -64,7 +63,7 @@ def test_what_a_handler_refuses_arrives_in_its_three_parts(path):
         raise AgentBusy("GPU 3", "too often.", "Wait.")
 
     with serve(path, {"a": refuse, "b": busy}):
-        with pytest.raises(AgentError, match="GPU 3: it is not yours. Ask for your own.") as told:
+        with pytest.raises(AgentError, match=r"GPU 3: it is not yours. Ask for your own.") as told:
             call(path, {"op": "a"}, 2.0)
         assert not isinstance(told.value, AgentBusy)
         with pytest.raises(AgentBusy, match="too often"):
@@ -152,7 +151,7 @@ def test_requests_of_one_user_are_counted(path):
     with serve(path, {"a": lambda _p, _r: {}}, limits=limits) as server:
         for _ in range(5):
             call(path, {"op": "a"}, 2.0)
-        with pytest.raises(AgentBusy, match="more than 0.5 a second"):
+        with pytest.raises(AgentBusy, match=r"more than 0.5 a second"):
             call(path, {"op": "a"}, 2.0)
         assert (server.served, server.refused) == (5, 1)
 
@@ -219,7 +218,8 @@ def test_many_askers_at_once_are_all_answered(path):
     told = []
     with serve(path, {"a": lambda _p, r: {"n": r["n"]}}):
         threads = [
-            threading.Thread(target=lambda n=n: told.append(call(path, {"op": "a", "n": n}, 5.0)["n"])) for n in range(20)
+            threading.Thread(target=lambda n=n: told.append(call(path, {"op": "a", "n": n}, 5.0)["n"]))
+            for n in range(20)
         ]
         for thread in threads:
             thread.start()

@@ -93,7 +93,11 @@ class Board:
             return LimitVerdict(asked_w, None, None, "unsupported")
         before = self.claims.get(claim.claim_id)
         prior_w = present_w if self.prior_w is None else self.prior_w
-        self.claims[claim.claim_id] = replace(claim, limit_w=self.bounds.clamp(asked_w, prior_w))
+        try:
+            limit_w = self._takes(self.bounds.clamp(asked_w, prior_w))
+        except GpuError:
+            return LimitVerdict(asked_w, None, None, "lost")
+        self.claims[claim.claim_id] = replace(claim, limit_w=limit_w)
         try:
             verdict = self.settle(now_s)
         except AgentBusy:
@@ -165,8 +169,11 @@ class Board:
         if verdict.outcome in {"denied", "unsupported"}:
             self._marks_w = before[1]
         elif verdict.limit_w is not None:
+            known = self._is_ours(verdict.limit_w)
             self._marks_w = (verdict.limit_w,)
             self.overridden = False
+            if not known:
+                self._record_late()
         return verdict
 
     def _give_back(self) -> LimitVerdict | None:
@@ -190,12 +197,20 @@ class Board:
                 return verdict
             self._say(f"GPU {self.gpu.uuid}: {prior_w:g} W given back.")
         self.prior_w, self._marks_w, self.overridden, self._said = None, (), False, ""
+        # Where that fails, whoever reads the old record finds the board already at the limit to be given back.
+        self._record_late()
+        return verdict
+
+    def _takes(self, limit_w: float) -> float:
+        """Bring a limit within the board's own range, so that what is recorded is what it will show."""
+        span_w = self.gpu.limit_range_w()
+        return limit_w if span_w is None else min(max(limit_w, span_w[0]), span_w[1])
+
+    def _record_late(self) -> None:
         try:
             self._record()
         except OSError as error:
-            # harmless: whoever reads the old record finds the limit that it would give back
             self._once(f"the record of leases cannot be written ({error}).")
-        return verdict
 
     def _yield(self, present_w: float) -> None:
         self._leave(present_w)

@@ -146,6 +146,7 @@ class _SameServer(urllib.request.HTTPRedirectHandler):
         """Refuse another scheme, host or port."""
         old, new = urlsplit(req.full_url), urlsplit(newurl)
         if (old.scheme, old.netloc) != (new.scheme, new.netloc):
+            fp.close()
             raise CalendarError(
                 req.full_url,
                 f"the server sends elsewhere, to {new.scheme}://{new.netloc}.",
@@ -160,6 +161,9 @@ def _read(answer: IO[bytes], limit_bytes: int, deadline_s: float, address: str) 
     while True:
         part = answer.read1(_CHUNK_BYTES) if hasattr(answer, "read1") else answer.read(_CHUNK_BYTES)
         if not part:
+            # read1 takes the end of a connection for the end of the file
+            if getattr(answer, "length", None):
+                raise CalendarError(address, f"it ended after {size} bytes, before its own length.", _SEE_SERVER)
             return b"".join(parts)
         size += len(part)
         parts.append(part)
