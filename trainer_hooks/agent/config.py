@@ -13,7 +13,7 @@ from trainer_hooks.agent.bounds import Bounds, bounds_from
 from trainer_hooks.agent.grants import Grant, grant_from
 from trainer_hooks.agent.guard import GuardRules, guard_from
 from trainer_hooks.agent.leases import LeaseRules
-from trainer_hooks.agent.origin import FolderOrigin, HttpOrigin, Origin
+from trainer_hooks.agent.origin import FolderOrigin, Origin
 from trainer_hooks.agent.ramp import Ramp, ramp_from
 from trainer_hooks.agent.secret import read_secret
 from trainer_hooks.agent.sections import Section, check_owner, read_sections
@@ -188,6 +188,8 @@ def _calendar(section: Section) -> CalendarSource:
     if secret is not None and public is not None:
         raise section.fault("hmac_key_file", "ed25519_public_key_file is set as well.", "Set the one that signs.")
     if "://" in source:
+        from trainer_hooks.agent.web import HttpOrigin
+
         origin: Origin = HttpOrigin(source, read_secret(token, _TOKEN_BYTES) if token else None, ca_file)
     elif token is not None or ca_file is not None:
         raise section.fault(

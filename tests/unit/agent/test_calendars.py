@@ -15,10 +15,11 @@ import pytest
 
 from tests.run_calendars import two_hours
 from trainer_hooks.agent.calendars import CalendarKeeper, CalendarPuller
-from trainer_hooks.agent.origin import FolderOrigin, HttpOrigin
+from trainer_hooks.agent.origin import FolderOrigin
 from trainer_hooks.agent.secret import Secret, read_secret
 from trainer_hooks.agent.sign import main as sign
 from trainer_hooks.agent.signature import Ed25519Verifier, hmac_verifier
+from trainer_hooks.agent.web import HttpOrigin
 from trainer_hooks.calendar import parse_run, write_calendar
 from trainer_hooks.errors import AgentError, CalendarError
 

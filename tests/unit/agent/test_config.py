@@ -9,8 +9,9 @@ import pytest
 from tests.agents import A
 from trainer_hooks.agent.bounds import Bounds
 from trainer_hooks.agent.config import read_config
-from trainer_hooks.agent.origin import FolderOrigin, HttpOrigin
+from trainer_hooks.agent.origin import FolderOrigin
 from trainer_hooks.agent.signature import HmacVerifier
+from trainer_hooks.agent.web import HttpOrigin
 from trainer_hooks.errors import AgentError
 
 KEY = "0123456789abcdef0123456789abcdef"
