@@ -8,7 +8,7 @@ code (seen in nvidia-ml-py 12.575 to 13.615), so that an unprivileged call looks
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from trainer_hooks.errors import GpuError
 from trainer_hooks.nvml import BLANK_32, BLANK_64, NvmlSession
@@ -124,6 +124,7 @@ class ThermalLimits:
     shutdown_c: float | None
 
 
+@runtime_checkable
 class MonitoredGpu(Gpu, Protocol):
     """A GPU that also tells how near it is to its limits, and what held it back."""
 

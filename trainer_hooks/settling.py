@@ -24,70 +24,57 @@ PATIENCE_S = 5.0
 
 
 class Settling:
-    """Follows one limit from its request until it is in force, or is known not to come.
+    """Follows one limit from its request until it is in force, is known not to come, or is replaced by another.
 
     Args:
         gpu: The GPU.
-        limit_w: Limit to ask for, W.
+        verdict: What its setter answered.
+        since_s: When it was asked, s by the clock.
         monotonic: Clock, s.
         patience_s: How long the limit may take, s.
 
     Attributes:
         verdict: What is known so far: at first that of the request; with `settled_s` once the limit is in force.
-        done: Whether nothing more is to be found out.
+        done: Whether the limit is in force, or will not be.
     """
 
     def __init__(
         self,
         gpu: Gpu,
-        limit_w: float,
+        verdict: LimitVerdict,
+        since_s: float,
         *,
         monotonic: Callable[[], float] = time.monotonic,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        self._gpu = gpu
+        self.gpu = gpu
+        self.verdict = verdict
+        self.done = not verdict.applied
         self._monotonic = monotonic
-        self._since_s = monotonic()
-        self._due_s = self._since_s + patience_s
-        self.verdict: LimitVerdict = gpu.set_power_limit_w(limit_w)
-        self.done = not self.verdict.applied
+        self._since_s = since_s
+        self._due_s = since_s + patience_s
         # The limit that was read back: ours, within the board's range.
-        self._ours_w = self.verdict.limit_w
+        self._ours_w = verdict.limit_w
 
     def poll(self) -> LimitVerdict:
         """Look once, without waiting.
 
         Returns:
             The verdict: `settled_s` says how long the limit took, at most: between two looks it may have come
-            earlier. `overridden` if another limit is requested now than ours, `ignored` if ours is not enforced after
-            the patience, `lost` if the GPU does not answer now.
+            earlier. `overridden` if another limit is requested now than ours, also after ours was in force; `ignored`
+            if ours is not enforced after the patience; `lost` if the GPU does not answer now.
         """
-        if self.done:
+        if not self.verdict.applied:
             return self.verdict
         try:
-            limit_w, enforced_w = self._gpu.power_limit_w(), self._gpu.enforced_limit_w()
+            limit_w, enforced_w = self.gpu.power_limit_w(), self.gpu.enforced_limit_w()
         except GpuError as error:
-            self._end(replace(self.verdict, limit_w=None, enforced_w=None, outcome="lost", why=error.why))
-            return self.verdict
-        now_s = self._monotonic()
-        seen = replace(self.verdict, limit_w=limit_w, enforced_w=enforced_w)
+            return self._end(replace(self.verdict, limit_w=None, enforced_w=None, outcome="lost", why=error.why))
         if limit_w is not None and self._ours_w is not None and abs(limit_w - self._ours_w) > LIMIT_TOLERANCE_W:
-            self._end(
-                replace(seen, outcome="overridden", why=f"Ours was {self._ours_w:g} W; someone else set {limit_w:g} W.")
-            )
-        elif enforced_w is None:
-            self._end(replace(seen, why="The board does not tell the limit that it enforces."))
-        elif self._ours_w is None or enforced_w <= self._ours_w + LIMIT_TOLERANCE_W:
-            self._end(replace(seen, settled_s=now_s - self._since_s, why=_lower(enforced_w, self._ours_w)))
-        elif now_s >= self._due_s:
-            waited_s = now_s - self._since_s
-            self._end(
-                replace(
-                    seen, outcome="ignored", why=f"After {waited_s:.1f} s the board still enforces {enforced_w:g} W."
-                )
-            )
-        else:
-            self.verdict = seen
+            why = f"Ours was {self._ours_w:g} W; someone else set {limit_w:g} W."
+            self._end(replace(self.verdict, limit_w=limit_w, enforced_w=enforced_w, outcome="overridden", why=why))
+        elif not self.done:
+            self._judge(replace(self.verdict, limit_w=limit_w, enforced_w=enforced_w), enforced_w)
         return self.verdict
 
     def wait(self, sleep: Callable[[float], None] = time.sleep, every_s: float = 0.02) -> LimitVerdict:
@@ -106,8 +93,40 @@ class Settling:
                 sleep(every_s)
         return self.verdict
 
-    def _end(self, verdict: LimitVerdict) -> None:
+    def _judge(self, seen: LimitVerdict, enforced_w: float | None) -> None:
+        now_s = self._monotonic()
+        if enforced_w is None:
+            self._end(replace(seen, why="The board does not tell the limit that it enforces."))
+        elif self._ours_w is None or enforced_w <= self._ours_w + LIMIT_TOLERANCE_W:
+            self._end(replace(seen, settled_s=now_s - self._since_s, why=_lower(enforced_w, self._ours_w)))
+        elif now_s >= self._due_s:
+            why = f"After {now_s - self._since_s:.1f} s the board still enforces {enforced_w:g} W."
+            self._end(replace(seen, outcome="ignored", why=why))
+        else:
+            self.verdict = seen
+
+    def _end(self, verdict: LimitVerdict) -> LimitVerdict:
         self.verdict, self.done = verdict, True
+        return verdict
+
+
+def request_limit(
+    gpu: Gpu,
+    limit_w: float,
+    *,
+    monotonic: Callable[[], float] = time.monotonic,
+    patience_s: float = PATIENCE_S,
+) -> Settling:
+    """Ask a GPU for a limit, W, and return what follows it; nothing is waited for.
+
+    Args:
+        gpu: The GPU.
+        limit_w: Limit, W.
+        monotonic: Clock, s.
+        patience_s: How long the limit may take to come into force, s.
+    """
+    since_s = monotonic()
+    return Settling(gpu, gpu.set_power_limit_w(limit_w), since_s, monotonic=monotonic, patience_s=patience_s)
 
 
 def _lower(enforced_w: float, ours_w: float | None) -> str:
