@@ -233,7 +233,7 @@ class Board:
     def _told(self, asked_w: float, verdict: LimitVerdict | None, present_w: float) -> LimitVerdict:
         if verdict is None:
             return LimitVerdict(asked_w, present_w, None, "ignored")
-        is_clamped = verdict.outcome == "applied" and abs(verdict.requested_w - asked_w) > LIMIT_TOLERANCE_W
+        is_clamped = verdict.outcome == "applied" and verdict.requested_w != asked_w
         return replace(verdict, requested_w=asked_w, outcome="clamped" if is_clamped else verdict.outcome)
 
     def _once(self, sentence: str) -> None:
