@@ -9,7 +9,10 @@ so in its error, an hour hardly has it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # Source: NVIDIA, NVML API reference, nvmlDeviceGetPowerUsage: within 5 % of the present power. Yang, Adamek and
 # Armour, "Part-time Power Measurements" (2023, arXiv 2312.02741), find a constant share of each board's power.
@@ -23,8 +26,7 @@ OBSERVED_SHARE = 0.25
 SHORT_S = 10.0
 
 
-@dataclass(frozen=True)
-class Energy:
+class Energy(NamedTuple):
     """Energy over a stretch of time.
 
     Attributes:
@@ -47,22 +49,29 @@ class Energy:
         return self.sensor_error_j + self.edge_error_j + self.sampling_error_j
 
     def beside(self, other: Energy) -> Energy:
-        """Add the energy of other boards over the same time; the errors of one kind of sensor do not cancel."""
-        return self._joined(other, self.edge_error_j + other.edge_error_j)
+        """Add the energy of other boards over the same time; see `together`."""
+        return together((self, other))
 
     def then(self, other: Energy) -> Energy:
         """Add the energy of the same boards over the time that follows; the shared edge cancels."""
-        return self._joined(other, max(self.edge_error_j, other.edge_error_j))
-
-    def _joined(self, other: Energy, edge_error_j: float) -> Energy:
-        sources = {self.source, other.source} - {"none"}
-        source = sources.pop() if len(sources) == 1 else "mixed" if sources else "none"
-        sampling_error_j = math.hypot(self.sampling_error_j, other.sampling_error_j)
-        sensor_error_j = self.sensor_error_j + other.sensor_error_j
-        return Energy(self.energy_j + other.energy_j, sensor_error_j, edge_error_j, source, sampling_error_j)
+        return together((self, other))._replace(edge_error_j=max(self.edge_error_j, other.edge_error_j))
 
 
 NO_ENERGY = Energy(0.0, 0.0, 0.0, "none")
+
+
+def together(parts: Iterable[Energy]) -> Energy:
+    """Add the energy of several boards over the same time; the errors of one kind of sensor do not cancel."""
+    energy_j = sensor_error_j = edge_error_j = unseen_j2 = 0.0
+    source = "none"
+    for part in parts:
+        energy_j += part.energy_j
+        sensor_error_j += part.sensor_error_j
+        edge_error_j += part.edge_error_j
+        unseen_j2 += part.sampling_error_j**2
+        if part.source not in {source, "none"}:
+            source = part.source if source == "none" else "mixed"
+    return Energy(energy_j, sensor_error_j, edge_error_j, source, math.sqrt(unseen_j2))
 
 
 def counted(used_j: float, elapsed_s: float, usual_w: float = 0.0) -> Energy:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from trainer_hooks.energy import COUNTER_PERIOD_S, NO_ENERGY, Energy, counted, integrated
+from trainer_hooks.energy import COUNTER_PERIOD_S, NO_ENERGY, Energy, counted, integrated, together
 from trainer_hooks.errors import GpuError
 from trainer_hooks.power_model import modelled_power
 
@@ -92,10 +91,12 @@ class _BoardMeter:
         self._rebase(counter_j, now_s)
         if self._gpu.simulated:
             return Energy(used_j, 0.0, 0.0, "simulated")
+        if not stated_j:
+            return energy
         # A counter that was out of sight went on counting: it settles what was stated without it. What was stated
         # above it cannot be taken back from records that are written, and widens the error instead.
         surplus_j = max(stated_j - used_j, 0.0)
-        return replace(energy, energy_j=max(used_j - stated_j, 0.0), sensor_error_j=energy.sensor_error_j + surplus_j)
+        return energy._replace(energy_j=max(used_j - stated_j, 0.0), sensor_error_j=energy.sensor_error_j + surplus_j)
 
     def _believable(self, used_j: float, since_s: float) -> bool:
         if used_j < 0.0 or (used_j == 0.0 and since_s > STUCK_S):
@@ -112,7 +113,7 @@ class _BoardMeter:
         self._stated_j += energy.energy_j
         if counter_j is not None and counter_j != self._counter_j:
             self._rebase(counter_j, now_s)
-        return replace(energy, source="simulated") if self._gpu.simulated and energy is not NO_ENERGY else energy
+        return energy._replace(source="simulated") if self._gpu.simulated and energy is not NO_ENERGY else energy
 
     def _rebase(self, counter_j: float | None, now_s: float) -> None:
         self._counter_j, self._counter_time_s, self._stated_j, self.dark_s = counter_j, now_s, 0.0, 0.0
@@ -167,9 +168,7 @@ class EnergyMeter:
             Energy of all boards since the last sample; time of which nothing could be read is left to `model`.
         """
         now_s = self._monotonic()
-        energy = NO_ENERGY
-        for board in self._boards:
-            energy = energy.beside(board.sample(now_s))
+        energy = together(board.sample(now_s) for board in self._boards)
         self.total = self.total.then(energy)
         return energy
 
@@ -183,8 +182,6 @@ class EnergyMeter:
         Returns:
             Energy of that time, which later samples of a counter that returns are settled with.
         """
-        energy = NO_ENERGY
-        for board in self._boards:
-            energy = energy.beside(board.model(busy, limit_w))
+        energy = together(board.model(busy, limit_w) for board in self._boards)
         self.total = self.total.then(energy)
         return energy
