@@ -8,7 +8,7 @@ code (seen in nvidia-ml-py 12.575 to 13.615), so that an unprivileged call looks
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol
 
 from trainer_hooks.errors import GpuError
 from trainer_hooks.nvml import BLANK_32, BLANK_64, NvmlSession
@@ -18,7 +18,6 @@ __all__ = [
     "LIMIT_TOLERANCE_W",
     "Gpu",
     "LimitVerdict",
-    "MonitoredGpu",
     "NvmlGpu",
     "NvmlSession",
     "Outcome",
@@ -122,17 +121,6 @@ class ThermalLimits:
     memory_max_c: float | None
     slowdown_c: float | None
     shutdown_c: float | None
-
-
-@runtime_checkable
-class MonitoredGpu(Gpu, Protocol):
-    """A GPU that also tells how near it is to its limits, and what held it back."""
-
-    def margin_c(self) -> float | None:
-        """Return how much hotter the GPU may get before it slows down for heat, K; negative beyond."""
-
-    def held_back(self) -> HeldBack:
-        """Return how long the GPU has been held back since the driver was loaded, by cause."""
 
 
 class NvmlGpu:

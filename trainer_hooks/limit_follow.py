@@ -6,10 +6,9 @@ Everything here is a look, never a wait; the sentences are for whoever follows t
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trainer_hooks.errors import GpuError
-from trainer_hooks.gpu import MonitoredGpu
 from trainer_hooks.settling import Settling
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class LimitFollow:
     def __init__(self, gpus: Sequence[Gpu], monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._settling: list[Settling] = []
-        self._causes = [_Cause(gpu, monotonic) for gpu in gpus if isinstance(gpu, MonitoredGpu)]
+        self._causes = [_Cause(gpu, monotonic) for gpu in gpus if hasattr(gpu, "held_back")]
         self._due_s = monotonic() + LATER_S
 
     def asked(self, verdicts: Iterable[tuple[Gpu, LimitVerdict]], since_s: float) -> None:
@@ -67,14 +66,16 @@ class LimitFollow:
         if self.due_in_s() > 0.0:
             return ()
         told: dict[str, list[str]] = {}
-        for one in self._settling:
+        followed = self._settling
+        for one in followed:
             before = one.verdict
             verdict = one.poll()
             if not verdict.applied or (verdict.why and verdict.why != before.why):
                 told.setdefault(f"{verdict.requested_w:g} W asked, {verdict.outcome}. {verdict.why}", []).append(
                     one.gpu.uuid
                 )
-        self._settling = [one for one in self._settling if one.verdict.applied]
+        if self._settling is followed:  # a thread may have asked for another limit meanwhile
+            self._settling = [one for one in followed if one.verdict.applied]
         for cause in self._causes:
             sentence = cause.look()
             if sentence:
@@ -91,13 +92,14 @@ class LimitFollow:
 
 
 class _Cause:
-    """What held one GPU back since the last look, where it was not its limit."""
+    """What holds one GPU back, where it is not its limit; said when that begins."""
 
-    def __init__(self, gpu: MonitoredGpu, monotonic: Callable[[], float]) -> None:
+    def __init__(self, gpu: Any, monotonic: Callable[[], float]) -> None:
         self.gpu = gpu
         self._monotonic = monotonic
         self._since_s = -math.inf
         self._seen: HeldBack | None = None
+        self._cause: str | None = None
 
     def look(self) -> str:
         now_s = self._monotonic()
@@ -110,8 +112,10 @@ class _Cause:
             return ""  # whoever meters the GPU says so
         if before is None:
             return ""
-        cause = _CAUSES.get(self._seen.since(before).cause(now_s - before_s) or "")
-        return f"{cause} holds it back, not the limit." if cause else ""
+        said, self._cause = self._cause, self._seen.since(before).cause(now_s - before_s)
+        if self._cause == said or self._cause not in _CAUSES:
+            return ""
+        return f"{_CAUSES[self._cause]} holds it back, not the limit."
 
 
 def named(uuids: Sequence[str]) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import atexit
 import os
+import time
 from typing import TYPE_CHECKING
 
 from trainer_hooks.agent_client import AgentGpu
 from trainer_hooks.errors import GpuError
 from trainer_hooks.gpu import LIMIT_TOLERANCE_W, LimitVerdict
+from trainer_hooks.limit_follow import LimitFollow, named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from trainer_hooks.gpu import Gpu
@@ -125,13 +127,16 @@ class LimitSet:
 
     Args:
         gpus: The GPUs.
+        monotonic: Clock, s.
 
     Attributes:
         limit_w: Limit asked for last, W per GPU; None after it was given back.
         answered: Whether that is settled for every GPU; where it is not, the same may be asked again.
     """
 
-    def __init__(self, gpus: Sequence[Gpu]) -> None:
+    def __init__(self, gpus: Sequence[Gpu], monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._follow = LimitFollow(gpus, monotonic)
         self._keepers = tuple(LeaseKeeper(gpu) if isinstance(gpu, AgentGpu) else LimitKeeper(gpu) for gpu in gpus)
         self._clients = {gpu.client: None for gpu in gpus if isinstance(gpu, AgentGpu)}
         self.limit_w: float | None = None
@@ -148,17 +153,20 @@ class LimitSet:
         """
         self.limit_w, self.answered = limit_w, False
         told: dict[str, list[str]] = {}
+        asked_s = self._monotonic()
         verdicts = [(k, k.restore() if limit_w is None else k.apply(limit_w)) for k in self._keepers]
         # A limit that may not be set stays so; one of ours is given back as soon as that is allowed.
         again = {"lost"} if limit_w is not None else {"lost", "denied", "unsupported", "ignored"}
         self.answered = all(verdict is None or verdict.outcome not in again for _, verdict in verdicts)
+        ours = [] if limit_w is None else [(k.gpu, verdict) for k, verdict in verdicts if verdict is not None]
+        self._follow.asked(ours, asked_s)
         for keeper, verdict in verdicts:
             if verdict is not None and verdict.outcome != "applied":
                 present = "an unknown limit" if verdict.limit_w is None else f"{verdict.limit_w:g} W"
                 sentence = f"{verdict.requested_w:g} W asked, {verdict.outcome}; {present} is in force. {verdict.why}"
                 sentence = sentence.rstrip()
                 told.setdefault(sentence, []).append(keeper.gpu.uuid)
-        return tuple(f"power limit of {_named(uuids)}: {sentence}" for sentence, uuids in told.items())
+        return tuple(f"power limit of {named(uuids)}: {sentence}" for sentence, uuids in told.items())
 
     @property
     def agent_gone(self) -> str:
@@ -166,8 +174,21 @@ class LimitSet:
         return next((client.gone for client in self._clients if client.gone), "")
 
     def notices(self) -> tuple[str, ...]:
-        """Take the sentences that came up since the last call: the agent went or came, someone else set a limit."""
-        return tuple(sentence for client in self._clients for sentence in client.notices())
+        """Take the sentences that came up since the last call.
+
+        The agent went or came; a limit did not come into force, or someone else set another; heat or a power brake
+        holds a GPU back. It is a look, not a wait; `due_in_s` says when the next one is worth while.
+        """
+        told = tuple(sentence for client in self._clients for sentence in client.notices())
+        return told + self._follow.look()
+
+    def due_in_s(self) -> float:
+        """Return the time until there may be something new to notice, s; infinite without GPUs."""
+        return self._follow.due_in_s()
+
+    def settled_s(self) -> float | None:
+        """Return the longest time that the limit asked for last took to be in force, s; None until it is everywhere."""
+        return self._follow.settled_s()
 
     def enforced_w(self) -> float | None:
         """Return the lowest limit in force among the GPUs, W; None if unknown."""
@@ -176,7 +197,3 @@ class LimitSet:
         except GpuError:
             return None
         return min((limit for limit in limits_w if limit is not None), default=None)
-
-
-def _named(uuids: list[str]) -> str:
-    return uuids[0] if len(uuids) == 1 else f"{len(uuids)} GPUs, {uuids[0]} to {uuids[-1]}"

@@ -80,7 +80,11 @@ def test_what_holds_a_gpu_back_beside_its_limit_is_told(followed, quantity, valu
     assert looks(twin, follow, 300.0)[0] == []
     twin[6].set(quantity, value)
     said, _ = looks(twin, follow, 300.0)
-    assert set(said) == {f"power limit of {gpus[6].uuid}: {cause} holds it back, not the limit."}
+    assert said == [f"power limit of {gpus[6].uuid}: {cause} holds it back, not the limit."]
+    twin[6].set(quantity, {"brake": 0.0, "coolant_c": 30.0}[quantity])
+    assert looks(twin, follow, 300.0)[0] == []
+    twin[6].set(quantity, value)
+    assert looks(twin, follow, 300.0)[0] == said
 
 
 def test_a_gpu_that_falls_silent_does_not_stop_the_looks(followed):
