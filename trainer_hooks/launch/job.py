@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from trainer_hooks.clock import Clock
+
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 # What a shell returns for a command that is there but cannot be run, and for one that is not there.
 CANNOT_RUN, NOT_FOUND = 126, 127
 _TERMINAL = 0
+_LOOK_S = 0.02
 
 
 def adopt_orphans() -> None:
@@ -32,12 +35,15 @@ class Job:
         argv: The command and its arguments.
         environ: Its environment.
         mask: Signals blocked before ours were, which the command gets back.
+        stdout: Where its output goes, as for subprocess.Popen; None for ours.
 
     Raises:
         OSError: The command cannot be started.
     """
 
-    def __init__(self, argv: Sequence[str], environ: Mapping[str, str], mask: Iterable[int]) -> None:
+    def __init__(
+        self, argv: Sequence[str], environ: Mapping[str, str], mask: Iterable[int], stdout: int | None = None
+    ) -> None:
         self._has_terminal = _in_foreground()
         restored, has_terminal = set(mask), self._has_terminal
 
@@ -52,9 +58,11 @@ class Job:
         self._process = subprocess.Popen(  # noqa: S603 - running the user's command is what this is for
             list(argv),
             env=dict(environ),
+            stdout=stdout,
             preexec_fn=prepare,  # noqa: PLW1509 - no thread runs in this process
         )
         self.pid = self._process.pid
+        self.output = self._process.stdout
         self.code: int | None = None
         self.stopped = False
 
@@ -98,11 +106,6 @@ class Job:
                 os.kill(pid, number)
         return len(takers)
 
-    def leftovers(self) -> list[int]:
-        """Return the processes that outlived the command: of its group, or adopted by us."""
-        _reap(except_pid=self.pid if self.code is None else None)
-        return [pid for pid in self._members() if pid != self.pid]
-
     def stop_with(self) -> None:
         """Stop as the command was stopped from the terminal, and go on with it when we are continued."""
         self._take_terminal()
@@ -117,9 +120,52 @@ class Job:
             with suppress(OSError):
                 os.tcsetpgrp(_TERMINAL, self.pid)
 
-    def close(self) -> None:
-        """Take the terminal back."""
+    def end(self, grace_s: float, clock: Clock) -> int:
+        """End the command: SIGTERM, and SIGKILL after a while.
+
+        Args:
+            grace_s: Time between the two, s.
+            clock: Time.
+
+        Returns:
+            Its exit code.
+        """
+        deadline_s = clock.monotonic() + grace_s
+        self.send(signal.SIGTERM)
+        self.send(signal.SIGCONT)  # a stopped command could not act on it
+        while self.poll() is None and clock.monotonic() < deadline_s:
+            clock.sleep(_LOOK_S)
+        return self.clear(grace_s, clock)
+
+    def clear(self, grace_s: float, clock: Clock) -> int:
+        """Take the terminal back and end all that is left: the command at once, what outlived it with a grace.
+
+        Args:
+            grace_s: From SIGTERM to SIGKILL, s.
+            clock: Time.
+
+        Returns:
+            The command's exit code.
+        """
         self._take_terminal()
+        if self.poll() is None:
+            self.send(signal.SIGKILL)
+        deadline_s = clock.monotonic() + grace_s
+        told: set[int] = set()
+        while (code := self.poll()) is None or (left := self._leftovers()):
+            late = clock.monotonic() >= deadline_s
+            for pid in left if code is not None else ():
+                if late or pid not in told:
+                    told.add(pid)
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
+            clock.sleep(_LOOK_S)
+        return code
+
+    def _leftovers(self) -> list[int]:
+        """List the processes that outlived the command: of its group, or adopted by us."""
+        _reap()
+        return self._members()
 
     def _take_terminal(self) -> None:
         if self._has_terminal:
@@ -159,14 +205,11 @@ def _takes(pid: int, number: int) -> bool:
     return False
 
 
-def _reap(except_pid: int | None) -> None:
+def _reap() -> None:
     """Take the exit codes of adopted processes, so that they do not stay as zombies."""
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal() and int(folder.name) != except_pid:
-            with suppress(OSError, ValueError):
-                state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
-                if state == "Z" and int(parent) == os.getpid():
-                    os.waitpid(int(folder.name), os.WNOHANG)
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _prctl(option: int, value: int) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -34,7 +32,6 @@ AtHold = Literal["floor", "stop"]
 _LOG = logging.getLogger("trainer_hooks")
 _TICK_S = 1.0
 _RECORD_S = 60.0
-_LEFTOVER_S = 0.02
 # What sysexits.h calls a temporary failure: the calendar had no window in which to start the command.
 NEVER_RAN = 75
 _ENDING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
@@ -145,7 +142,8 @@ class Session:
             while not self._ended():
                 self._wait()
         finally:
-            self._sweep_up()
+            if self._job is not None:
+                self._job.clear(self._manner.grace_s, self._clock)
             self._become("exit", None)
             signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
         return Ending(self._code, self._starts, self._journal.report(self._run, self._calendar))
@@ -200,7 +198,7 @@ class Session:
 
     def _job_ended(self, job: Job, asked: Course) -> bool:
         self._code = job.code or 0
-        self._sweep_up()
+        job.clear(self._manner.grace_s, self._clock)
         # A job that saves and ends at our signal has done what an `off` window asks for.
         by_us = self._kill_at_s is not None or (asked.save_before in self._saved and self._code == 0)
         self._job = None
@@ -263,26 +261,6 @@ class Session:
                 self._code = 128 + number
         if self._job is not None and number in _FORWARDED:
             self._job.send(number)
-
-    def _sweep_up(self) -> None:
-        """End whatever the command left behind, so that no process keeps a GPU."""
-        job = self._job
-        if job is None:
-            return
-        job.close()
-        if job.code is None:
-            job.send(signal.SIGKILL)
-        deadline_s = self._clock.monotonic() + self._manner.grace_s
-        told: set[int] = set()
-        while left := job.leftovers():
-            late = self._clock.monotonic() >= deadline_s
-            for pid in left:
-                if late or pid not in told:
-                    with suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
-            told.update(left)
-            self._clock.sleep(_LEFTOVER_S)
-            job.poll()
 
     def _become(self, state: str, limit_w: float | None) -> None:
         """Enter a state under a power limit; what went before is written down first."""
