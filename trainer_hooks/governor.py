@@ -238,6 +238,7 @@ class Governor:
             self._costs.reloaded(age_s)
         if step is not None:
             self._steps = step
+            self._journal.resume_steps(step)
             self._checkpoint.loaded(step)
 
     def rollback(self, to_tokens: int) -> None:
@@ -514,6 +515,7 @@ class Governor:
     def _take_tokens(self) -> None:
         tokens, self._pending_tokens = self._pending_tokens, 0
         self._journal.tokens.add(tokens)
+        self._journal.note_steps(self._steps)
 
     def _keep_records(self) -> None:
         for sentence in self._limits.notices():

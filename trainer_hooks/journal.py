@@ -78,6 +78,8 @@ class Journal:
         self._start = self._since = clock.wall()
         self._since_s = clock.monotonic()
         self._since_tokens = self._since_useful = 0
+        self._steps = 0
+        self._stepped = False
         self._begun_s: float | None = None
         self._startup_j = 0.0
         self._energy, self._node = NO_ENERGY, NO_NODE
@@ -85,10 +87,24 @@ class Journal:
         self._seconds: dict[str, float] = {}
         self._matching_s = self._covered_s = self._planned_tokens = 0.0
         self._metrics_error: OSError | None = None
+        self._limit_settled_s: float | None = None
 
     def age_s(self) -> float:
         """Return the length of the open stretch, s, by the clock that nobody sets."""
         return self._clock.monotonic() - self._since_s
+
+    def note_steps(self, steps: int) -> None:
+        """Say how many steps were done: a rank that counts no tokens, because another counts them, trains all the same.
+
+        Args:
+            steps: Steps of the training so far.
+        """
+        self._stepped = self._stepped or steps > self._steps
+        self._steps = steps
+
+    def resume_steps(self, steps: int) -> None:
+        """Say how many steps the loaded state has behind it."""
+        self._steps = steps
 
     def watch(self, loader: Iterable[Item]) -> Iterator[Item]:
         """Hand on a loader's items, and time the waits for them; see `LoaderWatch.watch`."""
@@ -98,7 +114,7 @@ class Journal:
         """Read the meters, so that integrated power stays fine-grained."""
         self._energy = self._energy.then(self._meter.sample())
         self._node = self._node.then(self._node_meter.sample())
-        if self._begun_s is None and self.tokens.tokens:
+        if self._begun_s is None and (self._stepped or self.tokens.tokens):
             # Without a watched loader the first step counts as start-up: it compiles, and warms up.
             self._begun_s, self._startup_j = self._clock.monotonic(), self._energy.energy_j
 
@@ -115,6 +131,9 @@ class Journal:
             The error if the disk refused the record.
         """
         self.sample()
+        settled_s = limits.settled_s()
+        if settled_s is not None:
+            self._limit_settled_s = max(self._limit_settled_s or 0.0, settled_s)
         now, now_s = self._clock.wall(), self._clock.monotonic()
         # A wall clock that was set back gives a stretch without length, not a negative one.
         start = min(self._since, now)
@@ -130,7 +149,8 @@ class Journal:
         training_s = now_s - max(since_s, self._begun_s or since_s)
         starved_share = self.loader.take_s() / training_s if training_s > 0 else 0.0
         energy_j = self._energy.energy_j
-        waste = idle_waste(state, energy_j, tokens > 0, starved_share, self._startup_j)
+        trained, self._stepped = self._stepped or tokens > 0, False
+        waste = idle_waste(state, energy_j, trained, starved_share, self._startup_j)
         waste = replace(waste, recompute_j=self.tokens.settle(energy_j - waste.total_j))
         record = Record(
             run=run,
@@ -182,6 +202,7 @@ class Journal:
             node=self._total_node,
             metered_elsewhere=len(self._elsewhere),
             loader_watched=self.loader.watched,
+            limit_settled_s=self._limit_settled_s,
         )
 
     def notices(self) -> tuple[str, ...]:

@@ -33,11 +33,6 @@ class Waste:
         """All of them, J."""
         return self.starvation_j + self.hold_j + self.checkpoint_j + self.recompute_j + self.overhead_j
 
-    @property
-    def idle_j(self) -> float:
-        """Those that no token was trained with, J."""
-        return self.total_j - self.recompute_j
-
     def plus(self, other: Waste) -> Waste:
         """Add those of another stretch."""
         return Waste(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(Waste)))
@@ -52,7 +47,7 @@ def idle_waste(state: str, energy_j: float, trained: bool, starved_share: float,
     Args:
         state: State of the Governor.
         energy_j: Energy of the stretch, J.
-        trained: Whether a token was trained in it.
+        trained: Whether a step was done in it.
         starved_share: Share of its time in which the loop waited for data, 0 to 1.
         startup_j: Energy of it before the first step of all, J.
 

@@ -212,3 +212,22 @@ def test_parts_that_take_more_than_the_whole_are_told(clock, twin):
         Training(governor, clock).run(100)
         power.ask()
         assert "more than the whole: one of the meters is wrong" in str(governor.report())
+
+
+def test_a_rank_whose_tokens_another_one_counts_trains_all_the_same(govern, clock):
+    governor = govern(window(0, 1000, "run"))
+    for _ in range(20):
+        clock.now_s += 10.0
+        governor.step()
+    report = governor.report()
+    assert report.tokens == 0
+    assert report.waste.overhead_j == pytest.approx(10 * RUN_W)  # the first step
+    assert report.useful_j == pytest.approx(190 * RUN_W)
+
+
+def test_loading_a_state_is_no_step(govern, clock):
+    governor = govern(window(0, 1000, "run"))
+    governor.resume_at(5000, step=50)
+    clock.now_s += 100.0
+    report = governor.report()
+    assert report.waste.overhead_j == report.energy.energy_j == pytest.approx(100 * RUN_W)
