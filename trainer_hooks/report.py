@@ -35,6 +35,7 @@ class GovernorReport:
         node: Energy of host and node beside that of the boards.
         metered_elsewhere: Number of GPU boards of this process that another one meters.
         loader_watched: Whether the wait for data is known.
+        limit_settled_s: Longest time until a limit was seen in force on all boards, s; None where none was followed.
     """
 
     run: str
@@ -50,6 +51,7 @@ class GovernorReport:
     node: NodeEnergy = NO_NODE
     metered_elsewhere: int = 0
     loader_watched: bool = False
+    limit_settled_s: float | None = None
 
     @property
     def scope(self) -> str:
@@ -93,6 +95,7 @@ class GovernorReport:
                 *self._node_lines(),
                 f"efficiency {per_joule}",
                 f"adherence  {followed}",
+                *self._limit_lines(),
                 f"states     {states or 'none'}",
             )
         )
@@ -109,6 +112,11 @@ class GovernorReport:
         parts = ", ".join(f"{cause.removesuffix('_j')} {used_j:,.1f}" for cause, used_j in asdict(self.waste).items())
         unknown = "" if self.loader_watched else "; the loader is not watched, so starvation counts as training"
         return f"{self.waste.total_j:,.1f} J: {parts}; useful {self.useful_j:,.1f}{unknown}"
+
+    def _limit_lines(self) -> tuple[str, ...]:
+        if self.limit_settled_s is None:
+            return ()
+        return (f"limits     in force within {self.limit_settled_s:.2f} s of being asked for, at most",)
 
     def _node_lines(self) -> tuple[str, ...]:
         host, node = self.node.host, self.node.node
