@@ -98,7 +98,8 @@ def place() -> Iterator[Path]:
 def config_file(folder: Path, *sections: str, agent: str = "") -> Path:
     """Write an agent's configuration whose socket and state are in a folder."""
     path = folder / "agent.ini"
-    head = f"[agent]\nsocket = {folder}/run/agent.sock\nstate_dir = {folder}/state\nsample_s = 0.1\n{agent}\n"
+    sample = "" if "sample_s" in agent else "sample_s = 0.1\n"
+    head = f"[agent]\nsocket = {folder}/run/agent.sock\nstate_dir = {folder}/state\n{sample}{agent}\n"
     path.write_text(head + "\n".join(sections))
     path.chmod(0o644)
     return path

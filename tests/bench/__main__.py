@@ -10,6 +10,7 @@ BENCHES = {
     "start": "processor time of `gridpace --help`, and what it loads",
     "respond": "a 25 % cut of 3 h on 256 GPUs beside the best that can be kept; an event on the largest example site",
     "hooks": "Governor.step() off a window boundary, and reading one run among ten thousand",
+    "agent": "the node agent with 8 GPUs at 1 Hz on the twin: processor time, memory, leases, and limits given back",
     "feeds": "reading a year of each feed, from the bytes of its answers to checked rows",
     "transient": "seconds from a failure to a case temperature, beside the reference case, and what they cost",
     "goodput": "chances of deadlines under failures: promised beside simulated weeks (--weeks N)",
