@@ -4,10 +4,7 @@
  * it the effective user does. As with a driver: a forked child has to call nvmlInit again, and after the driver was loaded
  * anew a process has to shut the library down and begin again. */
 #define _GNU_SOURCE
-#define NVML_NO_UNVERSIONED_FUNC_DEFS
-#include <nvml.h>
-
-#include "twin.h"
+#include "call.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,20 +14,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define API TWIN_EXPORT nvmlReturn_t
-#define BLANK_32 0xFFFFFFFFu
-#define BLANK_64 0xFFFFFFFFFFFFFFFFull
-
-static twin_state *state;
+twin_state *state;
 static unsigned references, epoch;
 static pid_t owner;
 static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 /* A handle points into these, so that one made up is told from a true one. */
 static char board_handles[TWIN_BOARDS], slice_handles[TWIN_BOARDS * TWIN_SLICES];
 
-static unsigned milli(double value) { return (unsigned)llround(value * 1000); }
+unsigned milli(double value) { return (unsigned)llround(value * 1000); }
 
-static int may_set(void) {
+int may_set(void) {
     const char *root = getenv("GRIDPACE_TWIN_ROOT");
     return root ? !strcmp(root, "1") : geteuid() == 0;
 }
@@ -87,8 +80,7 @@ TWIN_EXPORT const char *nvmlErrorString(nvmlReturn_t result) {
     }
 }
 
-/* Finds the board of a handle and, where there is one, the MIG instance. */
-static nvmlReturn_t find(nvmlDevice_t device, twin_board **board, twin_slice **slice) {
+nvmlReturn_t find(nvmlDevice_t device, twin_board **board, twin_slice **slice) {
     nvmlReturn_t result = ready();
     if (result != NVML_SUCCESS) return result;
     char *handle = (char *)device;
@@ -107,21 +99,7 @@ static nvmlReturn_t find(nvmlDevice_t device, twin_board **board, twin_slice **s
     return (*board)->faults & TWIN_TIMEOUT ? NVML_ERROR_TIMEOUT : NVML_SUCCESS;
 }
 
-/* Begins a call on a board; what belongs to a whole board is not offered by a MIG instance. */
-#define DEVICE(argument)                                                              \
-    twin_board *board;                                                                \
-    twin_slice *slice;                                                                \
-    nvmlReturn_t found = find(device, &board, &slice);                                \
-    if (found != NVML_SUCCESS) return found;                                          \
-    if (!(argument)) return NVML_ERROR_INVALID_ARGUMENT;
-#define BOARD(argument)                                                               \
-    DEVICE(argument)                                                                  \
-    if (slice) return NVML_ERROR_NOT_SUPPORTED;                                       \
-    twin_lock(state);                                                                 \
-    twin_advance(state, board);                                                       \
-    twin_unlock(state);
-
-static unsigned or_blank(const twin_board *board, unsigned value) {
+unsigned or_blank(const twin_board *board, unsigned value) {
     return board->faults & TWIN_BLANK ? BLANK_32 : value;
 }
 
@@ -261,208 +239,5 @@ API nvmlDeviceGetComputeInstanceId(nvmlDevice_t device, unsigned int *id) {
     DEVICE(id)
     if (!slice) return NVML_ERROR_NOT_SUPPORTED;
     *id = slice->compute_instance;
-    return NVML_SUCCESS;
-}
-
-/* ---- limits */
-
-static nvmlReturn_t set_limit(twin_board *board, twin_slice *slice, unsigned scope, unsigned limit_mw) {
-    if (slice || (board->faults & TWIN_NO_LIMIT && scope == NVML_POWER_SCOPE_GPU)) return NVML_ERROR_NOT_SUPPORTED;
-    if (board->faults & TWIN_DENIED || !may_set()) return NVML_ERROR_NO_PERMISSION;
-    double limit_w = limit_mw / 1000.0;
-    int module = scope == NVML_POWER_SCOPE_MODULE;
-    if (module ? limit_w < board->module_other_w : limit_w < board->lowest_w || limit_w > board->highest_w)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    twin_lock(state);
-    twin_advance(state, board);
-    board->writes++;
-    if (!(board->faults & TWIN_IGNORED)) {
-        if (module) board->module_w = limit_w;
-        twin_request(state, board, module ? board->requested_w : limit_w, module);
-    }
-    twin_unlock(state);
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceSetPowerManagementLimit(nvmlDevice_t device, unsigned int limit_mw) {
-    DEVICE(1)
-    return set_limit(board, slice, NVML_POWER_SCOPE_GPU, limit_mw);
-}
-
-API nvmlDeviceSetPowerManagementLimit_v2(nvmlDevice_t device, nvmlPowerValue_v2_t *value) {
-    DEVICE(value)
-    if (value->version != nvmlPowerValue_v2) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    if (value->powerScope > NVML_POWER_SCOPE_MODULE) return NVML_ERROR_INVALID_ARGUMENT;
-    if (value->powerScope == NVML_POWER_SCOPE_MODULE && !(board->module_w > 0)) return NVML_ERROR_NOT_SUPPORTED;
-    return set_limit(board, slice, value->powerScope, value->powerValueMw);
-}
-
-/* A limit of the board as NVML gives it. */
-#define LIMIT(function, value, hidden)                                                \
-    API function(nvmlDevice_t device, unsigned int *limit_mw) {                       \
-        BOARD(limit_mw)                                                               \
-        if (board->faults & (hidden)) return NVML_ERROR_NOT_SUPPORTED;                \
-        *limit_mw = or_blank(board, milli(value));                                    \
-        return NVML_SUCCESS;                                                          \
-    }
-LIMIT(nvmlDeviceGetPowerManagementLimit, board->requested_w, TWIN_NO_LIMIT | TWIN_NO_READ)
-LIMIT(nvmlDeviceGetEnforcedPowerLimit, board->enforced_w, TWIN_NO_READ)
-LIMIT(nvmlDeviceGetPowerManagementDefaultLimit, board->default_w, TWIN_NO_LIMIT)
-
-API nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t device, unsigned int *lowest_mw, unsigned int *highest_mw) {
-    BOARD(lowest_mw && highest_mw)
-    if (board->faults & TWIN_NO_LIMIT) return NVML_ERROR_NOT_SUPPORTED;
-    *lowest_mw = or_blank(board, milli(board->lowest_w));
-    *highest_mw = or_blank(board, milli(board->highest_w));
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceSetGpuLockedClocks(nvmlDevice_t device, unsigned int lowest_mhz, unsigned int highest_mhz) {
-    BOARD(1)
-    if (!may_set()) return NVML_ERROR_NO_PERMISSION;
-    if (lowest_mhz > highest_mhz || highest_mhz > board->highest_mhz) return NVML_ERROR_INVALID_ARGUMENT;
-    board->locked_mhz = highest_mhz;
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceResetGpuLockedClocks(nvmlDevice_t device) {
-    BOARD(1)
-    if (!may_set()) return NVML_ERROR_NO_PERMISSION;
-    board->locked_mhz = 0;
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceGetPersistenceMode(nvmlDevice_t device, nvmlEnableState_t *mode) {
-    BOARD(mode)
-    *mode = board->persistence ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED;
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceSetPersistenceMode(nvmlDevice_t device, nvmlEnableState_t mode) {
-    BOARD(1)
-    if (!may_set()) return NVML_ERROR_NO_PERMISSION;
-    board->persistence = mode == NVML_FEATURE_ENABLED;
-    return NVML_SUCCESS;
-}
-
-/* ---- readings */
-
-API nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *power_mw) {
-    BOARD(power_mw)
-    if (board->faults & TWIN_NO_POWER) return NVML_ERROR_NOT_SUPPORTED;
-    *power_mw = or_blank(board, milli(board->average_w));
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned long long *energy_mj) {
-    BOARD(energy_mj)
-    if (board->faults & TWIN_NO_ENERGY) return NVML_ERROR_NOT_SUPPORTED;
-    *energy_mj = board->faults & TWIN_BLANK ? BLANK_64 : (unsigned long long)llround(board->shown_j * 1000);
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceGetTemperature(nvmlDevice_t device, nvmlTemperatureSensors_t sensor, unsigned int *temperature_c) {
-    BOARD(temperature_c)
-    if (sensor != NVML_TEMPERATURE_GPU) return NVML_ERROR_INVALID_ARGUMENT;
-    *temperature_c = or_blank(board, (unsigned)lround(board->temperature_c));
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperature_t *temperature) {
-    BOARD(temperature)
-    if (temperature->version != nvmlTemperature_v1) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    temperature->temperature = (int)lround(board->temperature_c);
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceGetMarginTemperature(nvmlDevice_t device, nvmlMarginTemperature_t *margin) {
-    BOARD(margin)
-    if (margin->version != nvmlMarginTemperature_v1) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    if (board->faults & TWIN_NO_MARGIN) return NVML_ERROR_NOT_SUPPORTED;
-    margin->marginTemperature = board->faults & TWIN_BLANK ? (int)BLANK_32 : (int)lround(board->max_c - board->temperature_c);
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, nvmlTemperatureThresholds_t kind, unsigned int *threshold_c) {
-    BOARD(threshold_c)
-    double value_c = kind == NVML_TEMPERATURE_THRESHOLD_SHUTDOWN   ? board->shutdown_c
-                     : kind == NVML_TEMPERATURE_THRESHOLD_SLOWDOWN ? board->slowdown_c
-                     : kind == NVML_TEMPERATURE_THRESHOLD_GPU_MAX  ? board->max_c
-                                                                   : 0;
-    if (value_c == 0) return NVML_ERROR_NOT_SUPPORTED;
-    *threshold_c = or_blank(board, (unsigned)lround(value_c));
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceGetClockInfo(nvmlDevice_t device, nvmlClockType_t kind, unsigned int *clock_mhz) {
-    BOARD(clock_mhz)
-    double graphics_mhz;
-    twin_power_w(board, &graphics_mhz);
-    *clock_mhz = kind == NVML_CLOCK_MEM ? 2619 : (unsigned)graphics_mhz;
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates) {
-    BOARD(rates)
-    rates->gpu = (unsigned)lround(board->load * 100);
-    rates->memory = rates->gpu / 2;
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory) {
-    DEVICE(memory)
-    memory->total = 80ull << 30;
-    memory->used = 1ull << 30;
-    memory->free = memory->total - memory->used;
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceGetComputeMode(nvmlDevice_t device, nvmlComputeMode_t *mode) {
-    DEVICE(mode)
-    *mode = NVML_COMPUTEMODE_DEFAULT;
-    return NVML_SUCCESS;
-}
-
-static nvmlReturn_t no_processes(nvmlDevice_t device, unsigned int *count) {
-    DEVICE(count)
-    *count = 0;
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *processes) {
-    (void)processes;
-    return no_processes(device, count);
-}
-
-API nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *processes) {
-    (void)processes;
-    return no_processes(device, count);
-}
-
-API nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t device, unsigned int *count, unsigned int *clocks_mhz) {
-    BOARD(count)
-    unsigned room = *count;
-    *count = 1;
-    if (!clocks_mhz || room < 1) return NVML_ERROR_INSUFFICIENT_SIZE;
-    clocks_mhz[0] = 2619;
-    return NVML_SUCCESS;
-}
-
-API nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, unsigned int memory_mhz, unsigned int *count,
-                                         unsigned int *clocks_mhz) {
-    BOARD(count)
-    (void)memory_mhz;
-    unsigned room = *count, steps = (unsigned)(board->highest_mhz - 345) / 15 + 1;
-    *count = steps;
-    if (!clocks_mhz || room < steps) return NVML_ERROR_INSUFFICIENT_SIZE;
-    for (unsigned i = 0; i < steps; i++) clocks_mhz[i] = (unsigned)board->highest_mhz - 15 * i;
-    return NVML_SUCCESS;
-}
-
-void twin_fields(const twin_state *state, const twin_board *board, int count, nvmlFieldValue_t *fields);
-
-API nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *fields) {
-    BOARD(fields)
-    twin_fields(state, board, count, fields);
     return NVML_SUCCESS;
 }
