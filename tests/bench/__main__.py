@@ -24,7 +24,7 @@ BENCHES = {
     "thermal": "hull gaps and derating of a 20 MW plant beside the reference, and the time they take",
 }
 # Traces that are not in the repository, packages from outside.
-NEED_MORE = ("weeks", "forecast", "thermal_peers", "overhead")
+NEED_MORE = ("weeks", "forecast", "thermal_peers", "overhead", "agent")
 
 
 def main() -> None:
