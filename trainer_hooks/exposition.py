@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import json
 import os
 from dataclasses import asdict
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from trainer_hooks.metric_names import Metric
     from trainer_hooks.report import GovernorReport
 
+# A living process writes with every record, each minute.
+_STALE_S = 3600.0
 _CUMULATIVE = 2  # OTLP's AGGREGATION_TEMPORALITY_CUMULATIVE
 
 
@@ -131,6 +135,7 @@ def write_metrics(path: Path, report: GovernorReport, writer: str, begin: dateti
         half = own.with_name(f"{own.name}.new")
         half.write_text(prometheus_text(report, writer), encoding="utf-8")
         half.replace(own)
+        _drop_stale(path, own.stat().st_mtime)
         return
     line = otlp_line(report, writer, begin, now).encode("ascii")
     descriptor = os.open(own, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -138,6 +143,14 @@ def write_metrics(path: Path, report: GovernorReport, writer: str, begin: dateti
         os.write(descriptor, line)
     finally:
         os.close(descriptor)
+
+
+def _drop_stale(path: Path, now_s: float) -> None:
+    """Remove what processes that are long gone have left for the collector."""
+    for other in path.parent.glob(f"{glob.escape(path.stem)}.*.prom"):
+        with contextlib.suppress(OSError):  # another process may do the same
+            if now_s - other.stat().st_mtime > _STALE_S:
+                other.unlink()
 
 
 def _attribute(key: str, value: str) -> dict[str, Any]:

@@ -183,6 +183,7 @@ class Journal:
         self._energy, self._node, self._startup_j = NO_ENERGY, NO_NODE, 0.0
         self._since_tokens, self._since_useful = self.tokens.tokens, self.tokens.useful_tokens
         self._claim()
+        self._node_meter.claim()
         self._export(run, calendar)
         return self._telemetry.write(record) if self._telemetry else None
 

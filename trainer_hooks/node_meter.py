@@ -48,15 +48,23 @@ class NodeMeter:
     """
 
     def __init__(self, metering: Metering, locks: MeterLocks | None, monotonic: Callable[[], float]) -> None:
+        self._metering = metering
+        self._locks = locks
+        self._monotonic = monotonic
         self._rapl: RaplMeter | None = None
         self._power: NodePowerMeter | None = None
-        has_work = metering.powercap is not None or metering.node_power is not None
-        if not has_work or (locks is not None and not locks.take((NODE,))):
+        self._is_mine = metering.powercap is None and metering.node_power is None
+        self.claim()
+
+    def claim(self) -> None:
+        """Take the node's meters over if nobody has them."""
+        if self._is_mine or (self._locks is not None and not self._locks.take((NODE,))):
             return
-        if metering.powercap is not None:
-            self._rapl = RaplMeter(find_domains(metering.powercap), monotonic)
-        if metering.node_power is not None:
-            self._power = NodePowerMeter(metering.node_power, monotonic)
+        self._is_mine = True
+        if self._metering.powercap is not None:
+            self._rapl = RaplMeter(find_domains(self._metering.powercap), self._monotonic)
+        if self._metering.node_power is not None:
+            self._power = NodePowerMeter(self._metering.node_power, self._monotonic)
 
     def sample(self) -> NodeEnergy:
         """Return the energy since the last sample."""

@@ -25,7 +25,7 @@ from trainer_hooks.errors import CalendarError
 from trainer_hooks.strictjson import number_text, parse_object, time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 TELEMETRY_SCHEMA = "gridpace.telemetry/1"
 _BACKLOG_RECORDS = 1000
@@ -166,11 +166,14 @@ def parse_line(line: bytes, subject: str) -> Record:
     )
 
 
-def read_records(path: Path) -> Iterator[Record | CalendarError]:
+def read_records(
+    path: Path, wanted: Callable[[bytes], bool] = lambda line: bool(line.strip())
+) -> Iterator[Record | CalendarError]:
     """Walk the records of a telemetry file, or of every file of a folder in order of name.
 
     Args:
         path: File, or folder with `*.jsonl` files.
+        wanted: Tells of a line whether it is looked at; all but empty ones are.
 
     Yields:
         Each record; for a line that is not one, the error that says why. A last line without its newline is still
@@ -185,7 +188,7 @@ def read_records(path: Path) -> Iterator[Record | CalendarError]:
             for number, line in enumerate(stream, start=1):
                 if not line.endswith(b"\n"):
                     continue
-                if line.strip():
+                if wanted(line):
                     try:
                         yield parse_line(line, f"{file}, line {number}")
                     except CalendarError as error:
@@ -233,9 +236,13 @@ class TelemetryWriter:
         processes = sorted(by_writer.values(), key=lambda records: min(r.t_start for r in records.values()))
         return tuple(records[sequence] for records in processes for sequence in sorted(records))
 
+    def _may_be_kin(self, line: bytes) -> bool:
+        """Tell at a glance: in a file of all ranks most lines are others'."""
+        return b'"rank":' not in line if self.rank is None else f'"rank": {self.rank}'.encode() in line
+
     def _readable(self, file: Path) -> Iterator[Record]:
         with suppress(OSError):
-            for found in read_records(file):
+            for found in read_records(file, self._may_be_kin):
                 if isinstance(found, CalendarError) or found.writer == self.writer:
                     continue
                 if (found.run, found.rank) == (self._run, self.rank):

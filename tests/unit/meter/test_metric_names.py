@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -114,6 +115,19 @@ def test_a_collector_reads_the_line_of_otlp():
     assert metrics["gridpace.efficiency.tokens_per_joule"]["gauge"]["dataPoints"][0]["asDouble"] == 0.18
     attributes = {a["key"]: a["value"]["stringValue"] for a in resource["resource"]["attributes"]}
     assert attributes["gridpace.run"] == REPORT.run
+
+
+def test_files_of_processes_long_gone_are_not_collected_for_ever(tmp_path):
+    for writer in ("host-1-aa", "host-2-bb", "other-1-cc"):
+        write_metrics(tmp_path / "gridpace.prom", REPORT, writer, BEGIN, BEGIN)
+        if writer != "host-2-bb":
+            os.utime(tmp_path / f"gridpace.{writer}.prom", (0, 0))
+    write_metrics(tmp_path / "gridpace.prom", REPORT, "host-4-ee", BEGIN, BEGIN)
+    (tmp_path / "others.a.prom").touch()
+    os.utime(tmp_path / "others.a.prom", (0, 0))
+    write_metrics(tmp_path / "gridpace.prom", REPORT, "host-4-ee", BEGIN, BEGIN)
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ["gridpace.host-2-bb.prom", "gridpace.host-4-ee.prom", "others.a.prom"]
 
 
 def test_files_are_one_for_each_process_and_a_half_written_one_is_never_seen(tmp_path):
