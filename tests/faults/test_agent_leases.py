@@ -7,13 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.agents import agent_on, grant, place, until
 from tests.nvml_twin import TwinUnavailable, nvml_twin
+from tests.run_calendars import two_hours
 from trainer_hooks.agent_client import AgentClient
+from trainer_hooks.calendar import write_calendar
 from trainer_hooks.errors import AgentGone
 from trainer_hooks.wire import call
 
@@ -29,6 +33,17 @@ print(verdict.outcome, flush=True)
 while True:
     time.sleep(0.01)
 """
+
+TRAINING = """
+import time
+from trainer_hooks import Governor
+governor = Governor.from_env()
+while True:
+    time.sleep(0.005)
+    governor.step(tokens=1)
+"""
+HOUR = timedelta(hours=1)
+START = datetime.now(UTC).replace(microsecond=0) - HOUR
 
 
 @pytest.fixture
@@ -85,6 +100,29 @@ def test_a_job_that_ends_loses_its_lease(agent, twin, job, number):
     stays(twin, OURS_W, 1.5 * LEASE_S)
     job.send_signal(number)
     assert until(lambda: twin[0].limit_w == FOUND_W) <= LEASE_S + SLACK_S
+
+
+def test_a_training_without_rights_follows_its_calendar_through_the_agent_and_is_cleaned_up_after(spot, twin):
+    """Limit, calendar and its change, all from the agent; the training knows nothing but the socket and its run."""
+
+    def publish(calendar_id, limit_w):
+        header, (run,) = two_hours("llm-8b", calendar_id=calendar_id)
+        times = {"issued_at": START, "valid_from": START, "valid_until": START + HOUR * 2}
+        windows = (replace(run.windows[0], start=START, end=START + HOUR * 2, gpu_power_limit_w=limit_w),)
+        write_calendar(spot / "published", replace(header, **times), [replace(run, windows=windows, **times)])
+
+    publish("first", 400.0)
+    with agent_on(spot, twin, grant(), f"[calendar]\nsource = {spot}/published\npoll_s = 0.1\n") as agent:
+        until(lambda: "calendar first is in force" in agent.log.read_text())
+        environment = {**os.environ, **twin.environment(root=False), "PYTHONPATH": str(Path.cwd())}
+        environment |= {"GRIDPACE_AGENT": str(agent.socket), "GRIDPACE_LEASE_S": str(LEASE_S), "GRIDPACE_RUN": "llm-8b"}
+        environment.pop("GRIDPACE_CALENDAR", None)
+        with subprocess.Popen([sys.executable, "-c", TRAINING], env=environment) as training:
+            until(lambda: twin[0].limit_w == 400.0)
+            publish("second", 250.0)
+            assert until(lambda: twin[0].limit_w == 250.0) <= 2.0 + SLACK_S, "an emergency is in force within 2 s"
+            training.kill()
+            assert until(lambda: twin[0].limit_w == FOUND_W) <= LEASE_S + SLACK_S
 
 
 def test_a_job_that_is_stopped_loses_its_lease_and_takes_it_up_again(agent, twin, job):

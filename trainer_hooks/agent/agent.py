@@ -149,7 +149,7 @@ class Agent:
         if self._metrics is not None:
             self._metrics.close()
         self._handlers.close()
-        self.book.restore_all()
+        self.book.close()
         notify("STOPPING=1", self._environ)
         os.close(self._lock)
 
@@ -208,7 +208,7 @@ def restore_only(config: AgentConfig, gpus: Sequence[Gpu], boot: str = "") -> No
     try:
         book = lease_book(replace(config, ramp=None), gpus, store)
         book.recover()
-        book.restore_all()
+        book.close()
     finally:
         os.close(lock)
 

@@ -102,6 +102,7 @@ class LeaseBook:
         count = max(len(self.boards), 1)
         self._of_user = Buckets(rules.writes_per_s * count, rules.write_burst * count)
         self._told: set[str] = set()
+        self._closed = False
 
     def recover(self) -> None:
         """Go on from what an earlier agent left: living claims live on for one lease time, the rest is given back."""
@@ -135,7 +136,7 @@ class LeaseBook:
             Name of the claim, what became of it, and in how many seconds a raise takes effect.
 
         Raises:
-            AgentBusy: Too often, or the record cannot be written.
+            AgentBusy: Too often, the record cannot be written, or the agent is ending.
             AgentError: Too many, or a life out of reach.
         """
         rules, now_s = self._rules, self._monotonic()
@@ -146,6 +147,8 @@ class LeaseBook:
                 "Ask for a life within these, and renew it.",
             )
         with self._lock:
+            if self._closed:
+                raise AgentBusy("the agent", "it is ending, and every limit is given back.", "Ask the next one.")
             board = self.boards[wish.gpu]
             known = [board.claims[name] for name in claim_ids if name in board.claims]
             before = next((claim for claim in known if claim.uid == wish.uid), None)
@@ -266,9 +269,10 @@ class LeaseBook:
             retry_s = _RETRY_S if any(board.unsettled for board in self.boards.values()) else math.inf
             return min(next_change_s(claims, now_s) - now_s, retry_s)
 
-    def restore_all(self) -> None:
-        """Give back every limit that is ours."""
+    def close(self) -> None:
+        """Give back every limit that is ours, and take no claim any more."""
         with self._lock:
+            self._closed = True
             now_s = self._monotonic()
             for board in self.boards.values():
                 board.claims.clear()

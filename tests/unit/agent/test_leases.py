@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -295,11 +296,14 @@ def test_everything_is_given_back_at_the_end(tmp_path):
     node = Node(tmp_path, *gpus)
     node.lease(200.0)
     node.lease(250.0, gpu=B)
-    node.book.restore_all()
+    node.book.close()
     assert [gpu.limit_w for gpu in gpus] == [650.0, 300.0]
+    with pytest.raises(AgentBusy, match="it is ending"):
+        node.lease(200.0)
     assert node.record() == []
 
 
+@mock.patch("os.fsync", lambda _descriptor: None)  # no power is cut here
 @settings(max_examples=60)
 @given(
     st.lists(
