@@ -24,6 +24,7 @@ COUNTER_PERIOD_S = 0.1
 OBSERVED_SHARE = 0.25
 # Stretches below this are named as short beside their figures; NVML's counter alone is then off by a tenth or more.
 SHORT_S = 10.0
+_MODELLED = {"model", "partial"}
 
 
 class Energy(NamedTuple):
@@ -33,7 +34,8 @@ class Energy(NamedTuple):
         energy_j: Energy, J.
         sensor_error_j: Half-width of the sensors' error, J; grows with the energy.
         edge_error_j: Half-width of the error from when the counter was last renewed, J; counts once per stretch.
-        source: `counter`, `power` (integrated), `model`, `mixed`, `simulated`, or `none` if nothing is known.
+        source: `counter`, `power` (integrated), `mixed` of measured kinds, `model`, `partial` where some of it is
+            modelled, `simulated`, or `none` if nothing is known.
         sampling_error_j: Half-width of the error from time the sensor does not look at, J; grows with the root.
     """
 
@@ -70,7 +72,7 @@ def together(parts: Iterable[Energy]) -> Energy:
         edge_error_j += part.edge_error_j
         unseen_j2 += part.sampling_error_j**2
         if part.source not in {source, "none"}:
-            source = part.source if source == "none" else "mixed"
+            source = part.source if source == "none" else "partial" if _MODELLED & {source, part.source} else "mixed"
     return Energy(energy_j, sensor_error_j, edge_error_j, source, math.sqrt(unseen_j2))
 
 

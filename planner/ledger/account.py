@@ -30,6 +30,7 @@ class RunAccount:
         planned_carbon_kg: Emissions expected, kg CO2e.
         carbon_kg: Energy reported times the plan's site carbon per kWh of IT energy in each slot, kg CO2e.
         adherence: Share of the reported time spent as planned, 0 to 1, or None where nothing was reported.
+        energy_sources: Where the reported energy comes from; see `trainer_hooks.energy.Energy`.
     """
 
     run: str
@@ -41,6 +42,7 @@ class RunAccount:
     planned_carbon_kg: float
     carbon_kg: float
     adherence: float | None
+    energy_sources: tuple[str, ...] = ()
 
     @property
     def planned_tokens_per_joule(self) -> float | None:
@@ -90,6 +92,7 @@ def account(
         planned_carbon_kg=sum(share * w.carbon_kg for share, w in planned),
         carbon_kg=sum(share * r.energy_j / _JOULES_PER_KWH * _mean_rate(r, slots, until) for share, r in metered),
         adherence=sum(seconds * share for seconds, share in judged) / judged_s if judged_s else None,
+        energy_sources=tuple(sorted({r.energy_source for share, r in metered if share * r.energy_j > 0.0})),
     )
 
 

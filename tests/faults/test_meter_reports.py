@@ -114,7 +114,7 @@ def test_mlco2_codecarbon_378(clock):
 
 
 def test_mlco2_codecarbon_393(clock):
-    """One GPU without readings hid those of all; the others are counted, and the sum says that it is mixed."""
+    """One GPU without readings hid those of all; the others are counted, and the sum says how it was made."""
     silent = board(1, **{ENERGY: UNSUPPORTED, POWER: UNSUPPORTED})
     sound = board(0)
     gpus = fake_gpus(sound, silent)
@@ -122,7 +122,7 @@ def test_mlco2_codecarbon_393(clock):
     clock.now_s, sound.energy_mj = 10.0, sound.energy_mj + 4_000_000
     assert meter.sample().energy_j == pytest.approx(4000.0)
     assert meter.model(busy=True, limit_w=500.0).source == "model"
-    assert meter.total.source == "mixed"
+    assert meter.total.source == "partial"
     assert meter.modelled == ("GPU-1",)
 
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from trainer_hooks.energy import COUNTER_PERIOD_S, NO_ENERGY, OBSERVED_SHARE, SENSOR_ERROR, Energy
+from trainer_hooks.energy import COUNTER_PERIOD_S, NO_ENERGY, OBSERVED_SHARE, SENSOR_ERROR, Energy, together
 from trainer_hooks.errors import GpuError
 from trainer_hooks.meter import EnergyMeter
 from trainer_hooks.simulated import SimulatedGpu
@@ -271,3 +271,21 @@ def test_a_twin_without_counter_is_still_marked(time_s):
     energy = meter.sample()
     assert energy.source == "simulated"
     assert energy.energy_j == pytest.approx(500.0)
+
+
+@pytest.mark.parametrize(
+    ("sources", "joined"),
+    [
+        (("none", "none"), "none"),
+        (("none", "counter"), "counter"),
+        (("counter", "counter"), "counter"),
+        (("counter", "power"), "mixed"),
+        (("mixed", "power"), "mixed"),
+        (("model", "model", "none"), "model"),
+        (("counter", "model"), "partial"),
+        (("mixed", "partial"), "partial"),
+        (("partial", "counter"), "partial"),
+    ],
+)
+def test_a_sum_says_what_it_is_made_of(sources, joined):
+    assert together(Energy(1.0, 0.0, 0.0, source) for source in sources).source == joined
