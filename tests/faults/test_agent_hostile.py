@@ -82,7 +82,7 @@ def ask(agent, request):
         return as_user(NOBODY, GROUP, spoken)
     request = json.loads(json.dumps(request))
     try:
-        return agent._handlers.table()[request.pop("op")](Peer(os.getpid(), NOBODY, GROUP), request)
+        return agent._server._handlers[request.pop("op")](Peer(os.getpid(), NOBODY, GROUP), request)
     except HookError as error:
         return {"refused": str(error)}
 

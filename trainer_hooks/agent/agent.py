@@ -19,6 +19,7 @@ from trainer_hooks.agent.handlers import Handlers
 from trainer_hooks.agent.identity import Identity, identify
 from trainer_hooks.agent.leases import LeaseBook
 from trainer_hooks.agent.metrics import Metric, MetricsServer
+from trainer_hooks.agent.node_hub import NodeHub
 from trainer_hooks.agent.samples import Sample, metrics_of, take_sample
 from trainer_hooks.agent.store import LeaseStore, boot_id
 from trainer_hooks.agent.systemd import notify
@@ -78,23 +79,27 @@ class Agent:
             self.keeper = CalendarKeeper(config.state_dir / "calendars", source.origin, source.verifier, source.runs)
             self.keeper.load()
             self._puller = CalendarPuller(self.keeper, source.poll_s, self._wake.set)
-        rise_after_s = config.leases.rise_after_s
-        self._handlers = Handlers(
-            self.book,
-            GrantBook(config.grants, config.grants_dir),
-            self.keeper,
-            rise_after_s,
-            self._wake.set,
-            identify_peer,
-        )
+        self._hub: NodeHub | None = None
         self._metrics: MetricsServer | None = None
         try:
             # what an earlier agent left is put right before anyone may ask for more
             self.book.recover()
             if config.metrics_port is not None:
                 self._metrics = MetricsServer(config.metrics_port, self._collect)
-            self._server = Server(config.socket, self._handlers.table(), gid=config.gid, limits=config.limits)
+            self._hub = NodeHub(config.hub, config.socket.parent / "words")
+            handlers = Handlers(
+                self.book,
+                GrantBook(config.grants, config.grants_dir),
+                self.keeper,
+                config.leases.rise_after_s,
+                self._wake.set,
+                self._hub,
+                identify_peer,
+            )
+            self._server = Server(config.socket, handlers.table(), gid=config.gid, limits=config.limits)
         except BaseException:
+            if self._hub is not None:
+                self._hub.close()
             if self._metrics is not None:
                 self._metrics.close()
             os.close(self._lock)
@@ -148,7 +153,8 @@ class Agent:
             self._puller.stop()
         if self._metrics is not None:
             self._metrics.close()
-        self._handlers.close()
+        if self._hub is not None:
+            self._hub.close()
         self.book.close()
         notify("STOPPING=1", self._environ)
         os.close(self._lock)
@@ -221,6 +227,7 @@ def config_summary(config: AgentConfig, path: Path) -> str:
     """Write what a configuration comes to, for people."""
     calendar = "none" if config.calendar is None else f"every {config.calendar.poll_s:g} s"
     signed = config.calendar is not None and config.calendar.verifier is not None
+    hub = "this node" if config.hub is None else f"{len(config.hub.nodes)} nodes, port {config.hub.port}"
     ramp = "at once" if config.ramp is None else f"{config.ramp.offset_s:.4g} s after the common instant"
     return "\n".join(
         (
@@ -230,6 +237,7 @@ def config_summary(config: AgentConfig, path: Path) -> str:
             f"calendar    {calendar}{', signed' if signed else ''}",
             f"guard       {'off' if config.guard is None else f'below {config.guard.lower_below_c:g} K'}",
             f"rises       {ramp}",
+            f"hub         {hub}",
             f"metrics     {'off' if config.metrics_port is None else f'127.0.0.1:{config.metrics_port}'}",
         )
     )

@@ -13,6 +13,7 @@ from trainer_hooks.agent.bounds import Bounds, bounds_from
 from trainer_hooks.agent.grants import Grant, grant_from
 from trainer_hooks.agent.guard import GuardRules, guard_from
 from trainer_hooks.agent.leases import LeaseRules
+from trainer_hooks.agent.node_hub import HubRules, hub_from
 from trainer_hooks.agent.origin import FolderOrigin, Origin
 from trainer_hooks.agent.ramp import Ramp, ramp_from
 from trainer_hooks.agent.secret import read_secret
@@ -78,6 +79,7 @@ class AgentConfig:
         calendar: Where the calendar comes from; None pulls none.
         guard: When heat lowers a limit; None never.
         ramp: This node's turn to rise; None lets it rise at once.
+        hub: How the nodes' hubs reach each other; None keeps agreement within this node.
         metrics_port: TCP port on the loopback interface; None offers none.
     """
 
@@ -95,6 +97,7 @@ class AgentConfig:
     calendar: CalendarSource | None
     guard: GuardRules | None
     ramp: Ramp | None
+    hub: HubRules | None
     metrics_port: int | None
 
 
@@ -148,11 +151,12 @@ def read_config(path: Path, hostname: str = "") -> AgentConfig:
         calendar=_maybe(single.get("calendar"), _calendar),
         guard=_maybe(single.get("guard"), guard_from),
         ramp=ramp,
+        hub=_maybe(single.get("hub"), lambda section: hub_from(section, hostname or socket.gethostname())),
         metrics_port=_maybe(single.get("metrics"), _port),
     )
 
 
-_SINGLE = frozenset({"agent", "bounds", "calendar", "guard", "ramp", "metrics"})
+_SINGLE = frozenset({"agent", "bounds", "calendar", "guard", "ramp", "hub", "metrics"})
 _NAMED = frozenset({"bounds", "grant"})
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +14,7 @@ from trainer_hooks.strictjson import Node
 
 if TYPE_CHECKING:
     from trainer_hooks.agent.calendars import CalendarKeeper
+    from trainer_hooks.agent.node_hub import NodeHub
     from trainer_hooks.wire import Handler, Peer
 
 _MOST_GPUS = 64
@@ -33,6 +32,7 @@ class Handlers:
         keeper: The calendar; None where none is pulled.
         rise_after_s: This node's turn to rise, s after the common instant.
         woken: Called after something changed that the agent's own clock has to know of.
+        hub: Takes the messages of ranks that agree on a step.
         identify_peer: Looks a peer up.
     """
 
@@ -43,6 +43,7 @@ class Handlers:
         keeper: CalendarKeeper | None,
         rise_after_s: float,
         woken: Callable[[], None],
+        hub: NodeHub,
         identify_peer: Callable[[Peer], Identity] = identify,
     ) -> None:
         self._book = book
@@ -51,8 +52,7 @@ class Handlers:
         self._rise_after_s = rise_after_s
         self._woken = woken
         self._identify = identify_peer
-        self._hub: Any = None
-        self._hub_lock = threading.Lock()
+        self._hub = hub
 
     def table(self) -> dict[str, Handler]:
         """Return operation -> handler."""
@@ -62,7 +62,7 @@ class Handlers:
             "release": _told(self.release),
             "status": _told(self.status),
             "calendar": _told(self.calendar),
-            "agree.*": self.agree,
+            "agree.*": self._hub.handle,
         }
 
     def lease(self, peer: Peer, request: Node) -> dict[str, Any]:
@@ -138,20 +138,6 @@ class Handlers:
         # run files are ASCII by their format, so that a piece never cuts a character
         piece = content[offset : offset + _CHUNK_BYTES].decode("latin-1")
         return {"etag": etag, "same": False, "size": len(content), "offset": offset, "text": piece}
-
-    def agree(self, peer: Peer, request: dict[str, Any]) -> dict[str, Any]:
-        """Hand a message of ranks that agree on a step to the hub of this node."""
-        with self._hub_lock:
-            if self._hub is None:
-                self._hub = importlib.import_module("trainer_hooks.agreement.hub").Hub()
-        answer: dict[str, Any] = self._hub.handle(peer, request)
-        return answer
-
-    def close(self) -> None:
-        """End what runs beside the answers."""
-        close = getattr(self._hub, "close", None)
-        if close is not None:
-            close()
 
     def _granted(self, who: Identity) -> list[str]:
         grants = self._grants.grants()

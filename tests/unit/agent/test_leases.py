@@ -303,25 +303,9 @@ def test_everything_is_given_back_at_the_end(tmp_path):
     assert node.record() == []
 
 
-@mock.patch("os.fsync", lambda _descriptor: None)  # no power is cut here
-@settings(max_examples=60)
-@given(
-    st.lists(
-        st.one_of(
-            st.tuples(st.just("lease"), st.floats(50.0, 900.0), st.integers(1000, 1002)),
-            st.tuples(st.just("wait"), st.floats(0.1, 12.0), st.just(0)),
-            st.tuples(st.just("kill"), st.just(0.0), st.just(0)),
-            st.tuples(st.just("guard"), st.floats(120.0, 600.0), st.just(0)),
-            st.tuples(st.just("silent"), st.just(0.0), st.just(0)),
-        ),
-        max_size=25,
-    )
-)
-def test_whatever_happens_what_was_found_comes_back_one_lease_time_after_the_last_claim(tmp_path_factory, story):
+def a_story_ends_well(folder, story):
     gpu = PlainGpu(A, 650.0)
-    node = Node(
-        tmp_path_factory.mktemp("n"), gpu, rules=LeaseRules(writes_per_s=1e6, write_burst=1e6, claims_per_user=99)
-    )
+    node = Node(folder, gpu, rules=LeaseRules(writes_per_s=1e6, write_burst=1e6, claims_per_user=99))
     for what, number, uid in story:
         if what == "lease":
             node.lease(number, uid=uid)
@@ -339,3 +323,21 @@ def test_whatever_happens_what_was_found_comes_back_one_lease_time_after_the_las
     node.after(10.1).after(1.0)
     assert gpu.limit_w == 650.0
     assert node.book.held() == ()
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("lease"), st.floats(50.0, 900.0), st.integers(1000, 1002)),
+            st.tuples(st.just("wait"), st.floats(0.1, 12.0), st.just(0)),
+            st.tuples(st.just("kill"), st.just(0.0), st.just(0)),
+            st.tuples(st.just("guard"), st.floats(120.0, 600.0), st.just(0)),
+            st.tuples(st.just("silent"), st.just(0.0), st.just(0)),
+        ),
+        max_size=25,
+    )
+)
+def test_whatever_happens_what_was_found_comes_back_one_lease_time_after_the_last_claim(tmp_path_factory, story):
+    with mock.patch("os.fsync"):  # no power is cut here
+        a_story_ends_well(tmp_path_factory.mktemp("n"), story)
