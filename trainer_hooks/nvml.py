@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 # The first restart after a GPU was lost, and the longest wait between two of them: starting NVML costs the driver work.
 _FIRST_RETRY_S = 2.0
 _LAST_RETRY_S = 120.0
-# Codes by which NVML says that what it holds of the driver or of a board is void.
+# Codes by which NVML says that what it holds of the driver or of a board is void. After a driver was loaded anew an
+# unknown error is as likely as the others.
 _VOID = (
     "NVML_ERROR_UNINITIALIZED",
     "NVML_ERROR_DRIVER_NOT_LOADED",
     "NVML_ERROR_GPU_IS_LOST",
     "NVML_ERROR_RESET_REQUIRED",
+    "NVML_ERROR_UNKNOWN",
 )
 # Codes by which NVML says that there is no such reading on this board or in this driver.
 _ABSENT = (
@@ -143,10 +145,16 @@ class NvmlSession:
             NVMLError: The GPU does not answer.
             GpuError: NVML cannot be started.
         """
-        found = self.read(uuid, "nvmlDeviceGetFieldValues", list(fields))
+        nvml = self.module()
+        try:
+            found = self.read(uuid, "nvmlDeviceGetFieldValues", list(fields))
+        except nvml.NVMLError as error:
+            if error.value != nvml.NVML_ERROR_INVALID_ARGUMENT:
+                raise
+            found = None  # a driver that does not know a field may refuse them all
         if found is None:
             return (None,) * len(fields)
-        return tuple(_value(field, self._nvml.NVML_SUCCESS) for field in found)
+        return tuple(_value(field, nvml.NVML_SUCCESS) for field in found)
 
     def _start(self) -> None:
         try:

@@ -96,6 +96,7 @@ nvmlReturn_t find(nvmlDevice_t device, twin_board **board, twin_slice **slice) {
     }
     __sync_fetch_and_add(&(*board)->reads, 1);
     if ((*board)->faults & TWIN_LOST) return NVML_ERROR_GPU_IS_LOST;
+    if ((*board)->faults & TWIN_UNKNOWN) return NVML_ERROR_UNKNOWN;
     return (*board)->faults & TWIN_TIMEOUT ? NVML_ERROR_TIMEOUT : NVML_SUCCESS;
 }
 

@@ -24,6 +24,8 @@ FAULTS = {
             "no-limit",  # no limit for the GPU itself
             "stuck",  # a limit is taken, but never enforced
             "no-read",  # a limit can be set, not read
+            "unknown",  # every call: unknown error
+            "old-fields",  # a driver that refuses all fields where it does not know one
         )
     )
 }

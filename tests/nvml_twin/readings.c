@@ -119,6 +119,7 @@ void twin_fields(const twin_state *state, const twin_board *board, int count, nv
 
 API nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *fields) {
     BOARD(fields)
+    if (board->faults & TWIN_OLD_FIELDS) return NVML_ERROR_INVALID_ARGUMENT;
     twin_fields(state, board, count, fields);
     return NVML_SUCCESS;
 }

@@ -27,6 +27,8 @@ enum {
     TWIN_NO_LIMIT = 1 << 10,  /* the board takes no limit for the GPU itself */
     TWIN_STUCK = 1 << 11,     /* a limit is taken, but never enforced */
     TWIN_NO_READ = 1 << 12,   /* the limit can be set, not read */
+    TWIN_UNKNOWN = 1 << 13,   /* every call: unknown error */
+    TWIN_OLD_FIELDS = 1 << 14, /* a driver that refuses all fields where it does not know one */
 };
 
 typedef struct {

@@ -23,6 +23,8 @@ from trainer_hooks.simulated import SimulatedGpu
         (300.0, ("lost",), None, "lost", "GPU is lost"),
         (300.0, ("timeout",), None, "lost", "Timeout"),
         (300.0, ("no-fields",), 300.0, "applied", ""),
+        (300.0, ("old-fields",), 300.0, "applied", ""),
+        (300.0, ("unknown",), None, "lost", "Unknown Error"),
     ],
 )
 def test_a_limit_is_set_by_the_first_setter_and_read_back(machine, asked_w, fault, limit_w, outcome, why):

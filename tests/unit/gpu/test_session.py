@@ -60,6 +60,20 @@ def test_a_lost_gpu_does_not_take_the_others_with_it_and_is_found_again(machine)
     assert gpus[3].power_w() == 75.0
 
 
+def test_an_unknown_error_is_a_reason_to_start_again(machine, monkeypatch):
+    twin, (gpu,) = machine()
+    stops = []
+    stop = pynvml.nvmlShutdown
+    monkeypatch.setattr("pynvml.nvmlShutdown", lambda: (stops.append(1), stop()))
+    twin[0].fault("unknown")
+    with pytest.raises(GpuError, match="Unknown"):
+        gpu.power_w()
+    twin.advance(3.0)
+    twin[0].fault()
+    assert gpu.power_w() == 75.0
+    assert stops == [1]
+
+
 def test_a_driver_that_was_loaded_again_is_found_after_a_moment(machine):
     twin, gpus = machine("h100x8")
     gpus[0].set_power_limit_w(300.0)
