@@ -107,7 +107,8 @@ class NvmlSession:
         """
         nvml = self.module()
         try:
-            found = getattr(nvml, function)(self.handle(uuid), *arguments)
+            handle = self._handles.get(uuid)
+            found = getattr(nvml, function)(self.handle(uuid) if handle is None else handle, *arguments)
         except nvml.NVMLError as error:
             if error.value in {getattr(nvml, name) for name in _VOID}:
                 self._give_up(uuid)
