@@ -137,7 +137,7 @@ class Governor:
         self._costs = CostMeter(gpus, costs or PauseCosts(IDLE_W_PER_GPU * len(gpus)), self._monotonic)
         rules = PauseRules(on_off, on_hold, hold_cap_s(timers, drained=False), hold_cap_s(timers, drained=True))
         self._pauses = Pauses(rules, lambda: self._costs.costs, self._monotonic)
-        self._limits = LimitSet(gpus)
+        self._limits = LimitSet(gpus, self._monotonic)
         self._limits_lock = threading.Lock()
         # A twin has no work of its own: it draws power for the states in which this training works.
         self._twins = tuple(gpu for gpu in gpus if isinstance(gpu, SimulatedGpu))
@@ -500,7 +500,7 @@ class Governor:
             return
         self._keep_records()
         now, now_s = self._clock.wall(), self._monotonic()
-        waits_s = [self._record_s - self._journal.age_s(), self._agreement.due_in_s()]
+        waits_s = [self._record_s - self._journal.age_s(), self._agreement.due_in_s(), self._limits.due_in_s()]
         waits_s += [] if self._feed is None else [self._poll_due_s - now_s]
         waits_s += [self._checkpoint.wait_s()] if self._checkpoint.wait_s() else []
         if self.calendar is not None:
