@@ -24,7 +24,7 @@ from trainer_hooks.agent.config import read_config
 from trainer_hooks.errors import GpuError
 from trainer_hooks.gpu import LimitVerdict
 
-NOBODY = 65534
+NOBODY = 65534 if os.getuid() != 65534 else 65533
 A, B = "GPU-aaaaaaaa-0000", "GPU-bbbbbbbb-1111"
 
 
