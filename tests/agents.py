@@ -36,6 +36,7 @@ class PlainGpu:
     limit_w: float = 650.0
     range_w: tuple[float, float] = (100.0, 700.0)
     margin: float | None = 40.0
+    energy: float = 5000.0
     silent: bool = False
     refuses: str = ""
     sets: list[float] = field(default_factory=list)
@@ -68,7 +69,7 @@ class PlainGpu:
 
     def energy_j(self):
         self._answer()
-        return 5000.0
+        return self.energy
 
     def temperature_c(self):
         self._answer()

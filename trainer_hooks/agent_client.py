@@ -220,7 +220,8 @@ class AgentClient:
                 return  # changed or ended while the heartbeat was under way
             verdict = self.limit(gpu, lapsed.limit_w)
             if verdict.applied:
-                self._notices.append(f"GPU {gpu}: the lease had lapsed; {lapsed.limit_w:g} W is leased again.")
+                why = "the lease had lapsed; " if lapsed.name else ""
+                self._notices.append(f"GPU {gpu}: {why}{lapsed.limit_w:g} W is leased {'again' if why else 'now'}.")
             elif verdict.outcome in {"denied", "unsupported"}:
                 del self._leases[gpu]
                 self._notices.append(f"GPU {gpu}: {lapsed.limit_w:g} W is not leased any more: {verdict.why}")

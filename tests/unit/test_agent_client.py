@@ -108,7 +108,7 @@ def test_an_agent_that_refuses_for_now_is_asked_again_and_one_that_refuses_is_no
     wire.refuses = None
     client.beat()
     assert set(client._leases) == {A}
-    assert client.notices() == (f"GPU {A}: the lease had lapsed; 300 W is leased again.",)
+    assert client.notices() == (f"GPU {A}: 300 W is leased now.",)
 
 
 def test_a_lease_that_is_granted_no_more_is_let_go(client, wire):

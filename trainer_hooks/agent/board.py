@@ -54,6 +54,8 @@ class Board:
         self.overridden = False
         self.unsettled = False
         self._marks_w: tuple[float, ...] = ()
+        # The energy counter when the limit was set: it only falls when the driver is loaded anew.
+        self._energy_j: float | None = None
         self._record = record
         self._say = say
         self._said = ""
@@ -131,8 +133,17 @@ class Board:
         self.unsettled = verdict is not None and not verdict.applied and self.prior_w is not None
         return verdict
 
-    def watch(self) -> None:
-        """See whether someone else has set another limit; theirs then stands, and is what is given back."""
+    def watch(self, now_s: float) -> None:
+        """See whether someone else has set another limit; theirs then stands, and is what is given back.
+
+        A limit that is gone because the driver was loaded anew is nobody's wish: it is set again.
+
+        Args:
+            now_s: Monotonic time, s.
+
+        Raises:
+            AgentBusy: It cannot be set again, because that cannot be recorded.
+        """
         if not self._marks_w or not self.claims:
             return
         try:
@@ -140,7 +151,9 @@ class Board:
         except GpuError:
             return
         if present_w is not None and not self._is_ours(present_w):
-            self._yield(present_w)
+            self._foreign(present_w)
+            if not self.overridden:
+                self.settle(now_s)
 
     def _set(self, wanted_w: float) -> LimitVerdict:
         try:
@@ -153,7 +166,7 @@ class Board:
         if self.prior_w is None:
             self.prior_w = present_w
         elif self._marks_w and not self._is_ours(present_w):
-            self._yield(present_w)
+            self._foreign(present_w)
         # Both are ours until it is known which one the board shows.
         self._marks_w = (*self._marks_w[-1:], wanted_w)
         try:
@@ -172,6 +185,7 @@ class Board:
             known = self._is_ours(verdict.limit_w)
             self._marks_w = (verdict.limit_w,)
             self.overridden = False
+            self._energy_j = self._counter_j()
             if not known:
                 self._record_late()
         return verdict
@@ -212,9 +226,21 @@ class Board:
         except OSError as error:
             self._once(f"the record of leases cannot be written ({error}).")
 
-    def _yield(self, present_w: float) -> None:
+    def _foreign(self, present_w: float) -> None:
+        """Take note of a limit that is not ours: the driver's after it was loaded anew, else somebody's."""
+        before_j, present_j = self._energy_j, self._counter_j()
+        if before_j is not None and present_j is not None and present_j < before_j:
+            self._say(f"GPU {self.gpu.uuid}: its driver was loaded anew, and the limit is set again.")
+            self._marks_w = ()
+            return
         self._leave(present_w)
         self.prior_w, self._marks_w, self.overridden = present_w, (), True
+
+    def _counter_j(self) -> float | None:
+        try:
+            return self.gpu.energy_j()
+        except GpuError:
+            return None
 
     def _leave(self, present_w: float) -> None:
         if not self._marks_w:

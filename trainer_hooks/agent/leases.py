@@ -301,7 +301,7 @@ class LeaseBook:
             if lapsed or turned or board.unsettled or (not board.claims and board.prior_w is not None):
                 self._settle(board, now_s)
             else:
-                board.watch()
+                self._watch(board, now_s)
 
     def _settle(self, board: Board, now_s: float) -> LimitVerdict | None:
         try:
@@ -310,6 +310,13 @@ class LeaseBook:
             board.unsettled = True
             self._once(str(error))
             return None
+
+    def _watch(self, board: Board, now_s: float) -> None:
+        try:
+            board.watch(now_s)
+        except AgentError as error:
+            board.unsettled = True
+            self._once(str(error))
 
     def _record(self) -> None:
         self._store.write((*self.held(), *self._absent))

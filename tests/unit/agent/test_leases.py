@@ -166,6 +166,21 @@ def test_a_limit_that_someone_else_set_while_ours_lives_is_not_fought_and_is_giv
     assert gpu.limit_w == 450.0
 
 
+@pytest.mark.parametrize("meets", ["look", "lease"])
+def test_a_limit_that_went_with_the_driver_is_set_again_and_what_was_found_first_is_given_back(node, gpu, meets):
+    name, _, _ = node.lease(300.0)
+    gpu.limit_w, gpu.energy = 700.0, 12.0  # loaded anew: its own limit, and a counter that begins again
+    if meets == "look":
+        node.after(1.0)
+        assert gpu.limit_w == 300.0
+    else:
+        node.lease(290.0, names=[name])
+        assert gpu.limit_w == 290.0
+    assert node.book.state_of(A)["overridden"] is False
+    assert any("its driver was loaded anew" in sentence for sentence in node.said)
+    assert node.again().after(11.0).gpus[0].limit_w == 650.0
+
+
 def test_a_killed_agent_goes_on_where_it_was_and_gives_back_within_the_lease_time(node, gpu):
     name, _, _ = node.lease(300.0)
     after = node.again()
