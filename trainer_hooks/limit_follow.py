@@ -35,16 +35,20 @@ class LimitFollow:
     def __init__(self, gpus: Sequence[Gpu], monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._settling: list[Settling] = []
+        self._leased: frozenset[str] = frozenset()
         self._causes = [_Cause(gpu, monotonic) for gpu in gpus if hasattr(gpu, "held_back")]
         self._due_s = monotonic() + LATER_S
 
-    def asked(self, verdicts: Iterable[tuple[Gpu, LimitVerdict]], since_s: float) -> None:
+    def asked(self, verdicts: Iterable[tuple[Gpu, LimitVerdict]], since_s: float, leased: Iterable[Gpu] = ()) -> None:
         """Follow limits that were just asked for, and no earlier ones.
 
         Args:
             verdicts: GPUs with what their setters answered.
             since_s: When they were asked, s by the clock.
+            leased: Those of them whose limit an agent sets, for others and for its own reasons too: they are followed
+                until the limit is in force, and what comes after is the agent's to tell.
         """
+        self._leased = frozenset(gpu.uuid for gpu in leased)
         self._settling = [
             Settling(gpu, verdict, since_s, monotonic=self._monotonic) for gpu, verdict in verdicts if verdict.applied
         ]
@@ -68,8 +72,12 @@ class LimitFollow:
         told: dict[str, list[str]] = {}
         followed = self._settling
         for one in followed:
+            if one.done and one.gpu.uuid in self._leased:
+                continue
             before = one.verdict
             verdict = one.poll()
+            if verdict.outcome == "overridden" and one.gpu.uuid in self._leased:
+                continue
             if not verdict.applied or (verdict.why and verdict.why != before.why):
                 told.setdefault(f"{verdict.requested_w:g} W asked, {verdict.outcome}. {verdict.why}", []).append(
                     one.gpu.uuid

@@ -159,7 +159,7 @@ class LimitSet:
         again = {"lost"} if limit_w is not None else {"lost", "denied", "unsupported", "ignored"}
         self.answered = all(verdict is None or verdict.outcome not in again for _, verdict in verdicts)
         ours = [] if limit_w is None else [(k.gpu, verdict) for k, verdict in verdicts if verdict is not None]
-        self._follow.asked(ours, asked_s)
+        self._follow.asked(ours, asked_s, [gpu for gpu, _ in ours if isinstance(gpu, AgentGpu)])
         for keeper, verdict in verdicts:
             if verdict is not None and verdict.outcome != "applied":
                 present = "an unknown limit" if verdict.limit_w is None else f"{verdict.limit_w:g} W"

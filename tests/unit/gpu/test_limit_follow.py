@@ -60,6 +60,19 @@ def test_another_limit_is_told_once_also_long_after(followed):
     assert said == [f"power limit of {gpus[4].uuid}: 300 W asked, overridden. Ours was 300 W; someone else set 450 W."]
 
 
+def test_what_an_agent_does_with_a_leased_limit_is_the_agents_to_tell(machine):
+    twin, gpus = machine("h100x8", faults={2: ("stuck",)})
+    follow = LimitFollow(gpus, twin.now_s)
+    follow.asked([(gpu, gpu.set_power_limit_w(300.0)) for gpu in gpus], twin.now_s(), leased=gpus[:4])
+    twin[0].limit_w = 250.0
+    said, _ = looks(twin, follow, 10.0)
+    assert [gpus[2].uuid in sentence for sentence in said] == [True]
+    twin[1].limit_w = 250.0
+    twin[5].limit_w = 250.0
+    said, _ = looks(twin, follow, 600.0)
+    assert [gpus[5].uuid in sentence for sentence in said] == [True]
+
+
 def test_a_lower_limit_from_elsewhere_is_told_once(followed):
     twin, gpus, follow = followed("h100")
     twin[0].set("outside_w", 250.0)

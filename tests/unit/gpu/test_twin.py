@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import math
 import os
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import pynvml
 import pytest
 
-from tests.nvml_twin import H100, PROFILES, Twin
+from tests.nvml_twin import H100, PROFILES, Twin, TwinUnavailable, twin_library
 
 FIRST = "import pynvml, sys\npynvml.nvmlInit()\nhandle = pynvml.nvmlDeviceGetHandleByIndex(0)\n"
 
@@ -195,6 +196,21 @@ def test_every_profile_can_be_listed(nvml_twin, profile):
         assert pynvml.nvmlDeviceGetCount() == len(twin) == len(PROFILES[profile])
         names = [pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByUUID(board.uuid)) for board in twin.boards]
     assert names == [board.name for board in PROFILES[profile]]
+
+
+def test_where_it_cannot_be_built_the_reason_is_said(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda _name: None)
+    with pytest.raises(TwinUnavailable, match="needs gcc"):
+        twin_library.__wrapped__()
+    monkeypatch.undo()
+
+    def absent(_name):
+        raise importlib.metadata.PackageNotFoundError
+
+    monkeypatch.setattr("importlib.metadata.files", absent)
+    monkeypatch.setattr("shutil.which", lambda name: name)
+    with pytest.raises(TwinUnavailable, match="nvidia-nvml-dev"):
+        twin_library.__wrapped__()
 
 
 def test_the_state_outlives_processes_that_are_killed_in_the_middle_of_a_reading(nvml_twin):
