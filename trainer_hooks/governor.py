@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import os
 import signal
 import threading
@@ -60,6 +61,7 @@ _NOTHING_ASKED = Directive("safe", None, None, None)
 _NOT_KNOWN = Directive("run", None, None, None)
 # A lower limit must be in force within 2 s of its event.
 WATCH_S = 1.0
+_LOOK_S = 1.0
 
 
 class Governor:
@@ -143,6 +145,7 @@ class Governor:
         self._twins = tuple(gpu for gpu in gpus if isinstance(gpu, SimulatedGpu))
         self._journal = Journal(gpus, self._clock, telemetry, metering)
         self._steps = self._pending_tokens = 0
+        self._looked_s = -math.inf
         self._stop = False
         self._wake_s = self._poll_due_s = self._monotonic()
         self._set_busy()
@@ -407,21 +410,23 @@ class Governor:
 
     def _stay(self, asked: Directive, stance: Stance) -> None:
         """Wait at the step boundary, for the others or for the window's end."""
-        sleep_s = self._agreement.pause_s
+        nap_s = self._agreement.pause_s
         if stance == "hold":
             self._empty()
             self._pauses.holding()
             self._enter("wait" if asked.state == "off" and self._pauses.rules.on_off == "wait" else "hold")
             self._limit(asked.window.gpu_power_limit_w if asked.window else None)
-            left_s = self._pauses.left_s()
-            if asked.until is not None and self._agreement.leads:
-                left_s = min(left_s, (asked.until - self._clock.wall()).total_seconds())
-            sleep_s = min(sleep_s, max(left_s, 0.0))
+            nap_s = min(nap_s, self._pauses.left_s())
+            if asked.until is not None:
+                nap_s = min(nap_s, (asked.until - self._clock.wall()).total_seconds())
         else:
             self._enter("drain")
-        self._clock.sleep(sleep_s)
-        if stance == "hold":
-            self._costs.idle()
+        self._clock.sleep(max(nap_s, 0.0))
+        # A board that is asked often does not come to rest.
+        if stance != "hold" or self._monotonic() - self._looked_s < _LOOK_S:
+            return
+        self._looked_s = self._monotonic()
+        self._costs.idle()
         self._keep_records()
 
     def _empty(self) -> None:

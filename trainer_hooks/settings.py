@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer_hooks.agent_environ import agent_client, leased
 from trainer_hooks.agent_feed import AgentFeed
+from trainer_hooks.agreement.choice import choose_agreement, world_size
 from trainer_hooks.breakeven import IDLE_W_PER_GPU, RELOAD_S, SAVE_S, PauseCosts
 from trainer_hooks.devices import process_gpus
 from trainer_hooks.errors import HookError, ScopeError, SettingError
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from trainer_hooks.gpu import Gpu
 
 RUNS_FREE = "training runs free; nothing is limited, paused or metered"
-# Each is set by its launcher in every rank: torchrun, mpirun, srun.
-_WORLD_SIZES = ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 
 
 def governor_arguments(environ: Mapping[str, str], clock: Clock) -> tuple[dict[str, Any], str]:
@@ -90,27 +89,17 @@ def rank_arguments(
     Raises:
         HookError: With `strict`, a setting cannot be used.
     """
-    ranks = max(_number(environ.get(name, "1")) for name in _WORLD_SIZES)
+    ranks = world_size(environ)
     arguments: dict[str, Any] = {}
     try:
         arguments["timers"] = watchdogs(environ, sys.modules, ranks)
-        if ranks == 1 or not environ.get("GRIDPACE_CALENDAR"):
-            return arguments, ""
-        return {**arguments, **_agreement(all_reduce, every)}, ""
+        if ranks > 1 and (environ.get("GRIDPACE_CALENDAR") or environ.get("GRIDPACE_AGENT")):
+            arguments["agreement"] = choose_agreement(environ, all_reduce, every)
     except HookError as error:
         if strict:
             raise
         return {**arguments, "may_pause": ranks == 1}, str(error)
-
-
-def _agreement(all_reduce: AllReduce | None, every: int) -> dict[str, Any]:
-    if all_reduce is None:
-        return {"may_pause": False}
-    return {"all_reduce": all_reduce, "every": every}
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else 1
+    return arguments, ""
 
 
 def _costs(environ: Mapping[str, str], gpus: int) -> dict[str, Any]:

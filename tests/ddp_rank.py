@@ -1,0 +1,143 @@
+"""One rank of a tiny data-parallel training on the CPU, trained once freely and once with holds at random steps.
+
+Usage: python -m tests.ddp_rank OUT HOLDS MODE, with the variables that torchrun sets. MODE is `hub` or `reduce`. Each
+rank writes the steps at which it held, and the losses of both trainings, every digit of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from tests.run_calendars import run_calendar, second, window
+from trainer_hooks import Governor
+from trainer_hooks.agreement.choice import choose_agreement
+from trainer_hooks.agreement.session import HubAgreement
+from trainer_hooks.clock import Clock
+
+BATCH, WIDTH, SPELL_S, MOST_RUN_STEPS = 4, 8, 12.0, 4
+
+
+def main() -> None:
+    out, holds, mode = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    rank = int(os.environ["RANK"])
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", timeout=timedelta(seconds=60))
+    agreement = choose_agreement(os.environ, reduced if mode == "reduce" else None, 3)
+    if mode == "hub":
+        assert agreement.reach(time.monotonic() + 30.0)
+    dist.barrier()
+    with HeldGovernor(holds, leads=rank == 0, agreement=Stands(agreement)) as governor:
+        held = train(rank, governor.after_step)
+    steps = iter(range(len(held)))
+    free = train(rank, lambda: next(steps) == len(held) - 1)
+    facts = {"held_at": governor.held_at, "stood_at": governor.stands.at, "saved_at": governor.saved_at}
+    (out / f"{rank}.json").write_text(json.dumps({**facts, "held": held, "free": free, "state": governor.state}))
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def train(rank, after_step):
+    """Train the same model on the same data until told to end; return the losses."""
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh(), nn.Linear(WIDTH, 1)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    data = torch.Generator().manual_seed(rank)
+    losses = []
+    while True:
+        batch = torch.randn(BATCH, WIDTH, generator=data)
+        loss = (model(batch) - batch.sum(1, keepdim=True)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item().hex())
+        if after_step():
+            return losses
+
+
+class Stands:
+    """Notes at which steps this rank stood still, as it told the hub, or as the collective told it."""
+
+    def __init__(self, agreement):
+        self.at = []
+        self._agreement = agreement
+        if isinstance(agreement, HubAgreement):
+            agreement._ask = self.listen(agreement._ask)
+
+    def listen(self, ask):
+        def asked(message):
+            report = message.get("report", {})
+            if report.get("mark") == "at":
+                self.at.append(report["step"])
+            return ask(message)
+
+        return asked
+
+    def __getattr__(self, name):
+        return getattr(self._agreement, name)
+
+    def stance(self, step, wish):
+        stance = self._agreement.stance(step, wish)
+        if stance == "hold":
+            self.at.append(step)
+        return stance
+
+
+class HeldGovernor(Governor):
+    """Rank 0's calendar asks for a hold after a random number of steps; a hold lasts for three looks, then all end.
+
+    Its clock moves with the steps of run windows and with the looks of holds: none is missed on a slow machine.
+    """
+
+    def __init__(self, holds, *, leads, agreement):
+        self.stands = agreement
+        self.held_at, self.saved_at = [], []
+        self.now_s = 0.0
+        self.holds = holds
+        self.dice = random.Random(1)
+        self.run_steps = 1
+        windows = [
+            window(SPELL_S * part, SPELL_S * (part + 1), "hold" if part % 2 else "run") for part in range(2 * holds)
+        ]
+        windows.append(window(2 * holds * SPELL_S, 1e9, "run"))
+        clock = Clock(lambda: second(self.now_s), lambda: self.now_s, self.look)
+        super().__init__(run_calendar(*windows) if leads else None, clock=clock, agreement=agreement, record_s=1e9)
+
+    def after_step(self):
+        if self.now_s % (2 * SPELL_S) < SPELL_S:
+            self.now_s += SPELL_S / self.run_steps
+            self.run_steps = self.dice.randint(1, MOST_RUN_STEPS)
+        if len(self.held_at) == self.holds:
+            self.request_stop()
+        return self.step(tokens=BATCH, save=lambda: self.saved_at.append(self._steps))
+
+    def look(self, duration_s):
+        in_hold = self.state == "hold" and self.now_s % (2 * SPELL_S) >= SPELL_S
+        time.sleep(0.001 if in_hold else duration_s)
+        if in_hold:
+            self.now_s += SPELL_S / 3
+
+    def _enter(self, state):
+        if state == "hold" != self.state and not self.should_exit:
+            self.held_at.append(self._steps)
+        super()._enter(state)
+
+
+def reduced(number):
+    joint = torch.tensor(number)
+    dist.all_reduce(joint, dist.ReduceOp.MAX)
+    return int(joint.item())
+
+
+if __name__ == "__main__":
+    main()
