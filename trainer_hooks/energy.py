@@ -76,7 +76,7 @@ def together(parts: Iterable[Energy]) -> Energy:
     return Energy(energy_j, sensor_error_j, edge_error_j, source, math.sqrt(unseen_j2))
 
 
-def counted(used_j: float, elapsed_s: float, usual_w: float = 0.0) -> Energy:
+def counted(used_j: float, elapsed_s: float, highest_w: float) -> Energy:
     """Return what an energy counter has counted over a stretch.
 
     Each period of the counter is looked at for `OBSERVED_SHARE` of its time; the rest may differ by all that the board
@@ -85,11 +85,12 @@ def counted(used_j: float, elapsed_s: float, usual_w: float = 0.0) -> Energy:
     Args:
         used_j: Difference of two readings, J.
         elapsed_s: Time between them, s, above 0.
-        usual_w: Power of the board before, W: what a counter may miss that was not renewed yet.
+        highest_w: The most that the board draws, W, which is what a counter may miss that was not renewed yet; 0 if
+            unknown.
     """
     mean_w = used_j / elapsed_s
     unseen_j = (1.0 - OBSERVED_SHARE) * mean_w * math.sqrt(COUNTER_PERIOD_S * elapsed_s)
-    edge_j = COUNTER_PERIOD_S * max(mean_w, usual_w)
+    edge_j = COUNTER_PERIOD_S * max(mean_w, highest_w)
     return Energy(used_j, SENSOR_ERROR * used_j, edge_j, "counter", min(unseen_j, used_j))
 
 
@@ -98,7 +99,7 @@ def integrated(begin_w: float | None, end_w: float | None, elapsed_s: float, see
 
     Between two readings the power may have been at either for the whole time; with one it may have been anything the
     board can draw. What lies between readings is not seen at all: a reading is one draw from what the power does, whose
-    standard deviation is at most half of the board's range.
+    standard deviation is at most half of the board's range. The half-width is two of these, or what the board can draw.
 
     Args:
         begin_w: Power at the begin, W, if it could be read.
@@ -117,5 +118,7 @@ def integrated(begin_w: float | None, end_w: float | None, elapsed_s: float, see
     spread_w = abs(ends_w[0] - mean_w) if len(ends_w) == 2 else max(mean_w, highest_w - mean_w)
     used_j = mean_w * elapsed_s
     unseen_share = 1.0 - min(len(ends_w) * seen_s / elapsed_s, 1.0)
-    unseen_j = max(mean_w, highest_w) / 2.0 * elapsed_s * math.sqrt(unseen_share / len(ends_w))
+    unseen_w = max(mean_w, highest_w) * math.sqrt(unseen_share / len(ends_w))
+    most_w = max(mean_w, highest_w - mean_w) - spread_w
+    unseen_j = min(unseen_w, most_w) * elapsed_s
     return Energy(used_j, SENSOR_ERROR * used_j + spread_w * elapsed_s, 0.0, "power", unseen_j)

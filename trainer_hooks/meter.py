@@ -86,7 +86,7 @@ class _BoardMeter:
         if not self._believable(used_j, since_s):
             return None
         stated_j = self._stated_j
-        energy = counted(used_j, since_s, self._power_w or 0.0)
+        energy = counted(used_j, since_s, self.highest_w or 0.0)
         self._power_w = used_j / since_s or self._power_w
         self._rebase(counter_j, now_s)
         if self._gpu.simulated:

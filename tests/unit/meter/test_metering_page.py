@@ -48,7 +48,7 @@ def test_every_cause_and_every_later_key_stands_there():
 
 @pytest.mark.parametrize(("seconds", "told"), [(1.0, "39 %"), (10.0, "13.5 %"), (60.0, "8 %"), (3600.0, "5.4 %")])
 def test_the_errors_told_are_those_of_the_code(seconds, told):
-    energy = counted(500.0 * seconds, seconds)
+    energy = counted(500.0 * seconds, seconds, highest_w=500.0)
     number = told.removesuffix(" %")
     decimals = len(number.partition(".")[2])
     assert f"{100 * energy.error_j / energy.energy_j:.{decimals}f}" == number
