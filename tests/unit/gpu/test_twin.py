@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 import sys
+import time
 
 import pynvml
 import pytest
@@ -178,6 +179,34 @@ def test_a_forked_child_has_to_start_nvml_itself(handle):
             os._exit(0 if pynvml.nvmlDeviceGetPowerUsage(handle[2]) else 2)
         os._exit(1)
     assert os.waitpid(child_id, 0)[1] == 0
+
+
+def test_a_slow_driver_takes_its_time_and_calls_are_counted(handle):
+    board, twin, device = handle
+    before = board.reads
+    twin.delay_calls(0.02)
+    began_s = time.perf_counter()
+    pynvml.nvmlDeviceGetPowerUsage(device)
+    assert time.perf_counter() - began_s >= 0.02
+    assert board.reads == before + 1
+
+
+def test_locked_clocks_lower_power_and_work(handle):
+    board, _, device = handle
+    board.load = 1.0
+    pynvml.nvmlDeviceSetGpuLockedClocks(device, 990, 990)
+    assert board.throughput == 0.5
+    assert board.power_w == pytest.approx(75.0 + 615.0 * 0.5**2.4)
+    pynvml.nvmlDeviceResetGpuLockedClocks(device)
+    assert board.power_w == 690.0
+
+
+def test_a_child_plays_the_load_of_a_training(nvml_twin, root):
+    twin = nvml_twin("h100")
+    script = f"sys.path.insert(0, {str(root)!r})\nfrom tests.nvml_twin import Twin\nTwin.of_environment()[0].load = 0.5"
+    child(twin, script, root=False)
+    assert twin[0].load == 0.5
+    assert twin[0].power_w == 75.0 + 615.0 * 0.5
 
 
 def test_a_week_passes_in_an_instant(handle):
