@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -162,6 +163,13 @@ def agent_on(folder: Path, twin: Twin, *sections: str, agent: str = "") -> Itera
         yield process
     finally:
         process.end(signal.SIGKILL)
+
+
+def free_port() -> int:
+    """Find a TCP port that nobody has now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def until(holds: Callable[[], Any], within_s: float = 5.0) -> float:

@@ -9,7 +9,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from tests.agents import agent_on, grant, place, until
+from tests.agents import agent_on, free_port, grant, place, until
 from tests.bench.machine import describe, table
 from tests.nvml_twin import nvml_twin
 from trainer_hooks.agent_client import AgentClient
@@ -20,7 +20,6 @@ RANKS = 8  # each with a heartbeat of its own
 WATCHED_S = 30.0
 N_LEASES = 100
 LEASE_S = 0.5
-PORT = 19_475
 
 
 def main(arguments: list[str]) -> None:
@@ -28,7 +27,8 @@ def main(arguments: list[str]) -> None:
     if arguments:
         sys.exit(f"agent takes no options, not {arguments}")
     often = "limit_changes_per_s = 100\nlimit_change_burst = 1000\nsample_s = 1"
-    sections = (grant(), "[guard]\n", f"[metrics]\nport = {PORT}\n")
+    port = free_port()
+    sections = (grant(), "[guard]\n", f"[metrics]\nport = {port}\n")
     with place() as spot, nvml_twin(spot, "h100x8") as twin, agent_on(spot, twin, *sections, agent=often) as agent:
         pid = agent.process.pid
         leases_ms = _leases_ms(agent.socket, twin)
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> None:
         ranks = [AgentClient(agent.socket) for _ in range(RANKS)]
         for rank, board in zip(ranks, twin.boards, strict=True):
             rank.limit(board.uuid, 400.0)
-        busy_share, resident_mb = _watched(pid, WATCHED_S, scraped=True)
+        busy_share, resident_mb = _watched(pid, WATCHED_S, port)
         restored_s = _restored_s(agent.socket, twin)
         for rank in ranks:
             rank.close()
@@ -74,13 +74,13 @@ def _status_us(socket: Path) -> list[float]:
     return took_us
 
 
-def _watched(pid: int, duration_s: float, *, scraped: bool = False) -> tuple[float, float]:
+def _watched(pid: int, duration_s: float, port: int = 0) -> tuple[float, float]:
     """Return the share of one core, and the highest resident memory in MB, over a time."""
     begin_s, begin_cpu_s = time.monotonic(), _cpu_s(pid)
     while time.monotonic() - begin_s < duration_s:
         time.sleep(1.0)
-        if scraped:
-            with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/metrics", timeout=5) as answer:
+        if port:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
                 answer.read()
     share = (_cpu_s(pid) - begin_cpu_s) / (time.monotonic() - begin_s)
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()

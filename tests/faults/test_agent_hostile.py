@@ -18,7 +18,7 @@ import time
 
 import pytest
 
-from tests.agents import NOBODY, A, B, PlainGpu, agent_here, as_user, grant, place, until
+from tests.agents import NOBODY, A, B, PlainGpu, agent_here, as_user, free_port, grant, place, until
 from tests.run_calendars import two_hours
 from trainer_hooks.agent_client import AgentClient
 from trainer_hooks.calendar import write_calendar
@@ -340,7 +340,7 @@ def test_no_secret_is_ever_said(spot, boards, caplog, capfd):
     (spot / "key").chmod(0o600)
     files = f"token_file = {spot}/key\nhmac_key_file = {spot}/key"
     source = f"[calendar]\nsource = http://127.0.0.1:9/c\n{files}\npoll_s = 0.1\n"
-    port = "[metrics]\nport = 19477\n"
+    port = f"[metrics]\nport = {free_port()}\n"
     with agent_here(spot, boards, grant(B, "theirs", NOBODY), source, port, agent=f"group = {GROUP}") as agent:
         until(lambda: agent._puller.failures)
         answers = [ask(agent, {"op": op, "run": "r", "leases": []}) for op in ("status", "renew", "calendar")]

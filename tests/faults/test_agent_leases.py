@@ -163,6 +163,11 @@ def test_an_agent_that_never_comes_back_is_cleaned_up_after_by_one_command(agent
     assert refused.returncode == 2
     assert "another agent that lives has it" in refused.stderr
     agent.end(signal.SIGKILL)
+    twin[0].fault("lost")
+    lost = agent.run("--restore")
+    assert lost.returncode in {2, 4}
+    assert "cannot be given back now" in lost.stderr or "NVML" in lost.stderr
+    twin[0].fault()
     assert agent.run("--restore").returncode == 0
     assert twin[0].limit_w == FOUND_W
 

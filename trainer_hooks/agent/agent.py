@@ -23,6 +23,7 @@ from trainer_hooks.agent.node_hub import NodeHub
 from trainer_hooks.agent.samples import Sample, metrics_of, take_sample
 from trainer_hooks.agent.store import LeaseStore, boot_id
 from trainer_hooks.agent.systemd import notify
+from trainer_hooks.errors import AgentError
 from trainer_hooks.wire import Server
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ def restore_only(config: AgentConfig, gpus: Sequence[Gpu], boot: str = "") -> No
     """Give back what a dead agent left, for a service manager to call after it.
 
     Raises:
-        AgentError: An agent is alive.
+        AgentError: An agent is alive, or a GPU's limit cannot be given back now.
     """
     store = LeaseStore(config.state_dir, boot or boot_id())
     lock = store.lock()
@@ -215,6 +216,9 @@ def restore_only(config: AgentConfig, gpus: Sequence[Gpu], boot: str = "") -> No
         book = lease_book(replace(config, ramp=None), gpus, store)
         book.recover()
         book.close()
+        left = ", ".join(f"{held.gpu} ({held.prior_w:g} W)" for held in book.owed())
+        if left:
+            raise AgentError(f"GPU {left}", "its limit cannot be given back now.", "Run this again when it answers.")
     finally:
         os.close(lock)
 

@@ -278,10 +278,11 @@ class LeaseBook:
                 board.claims.clear()
                 self._settle(board, now_s)
 
-    def held(self) -> tuple[Held, ...]:
-        """Return what would have to outlive the agent now."""
+    def owed(self) -> tuple[Held, ...]:
+        """Return what would have to outlive the agent now, of boards that are away too."""
         with self._lock:
-            return tuple(held for board in self.boards.values() if (held := board.held) is not None)
+            here = tuple(held for board in self.boards.values() if (held := board.held) is not None)
+            return here + self._absent
 
     def _bring(self, now_s: float) -> None:
         for board in self.boards.values():
@@ -306,9 +307,10 @@ class LeaseBook:
     def _settle(self, board: Board, now_s: float) -> LimitVerdict | None:
         try:
             return board.settle(now_s)
-        except AgentError as error:
+        except Exception as error:
+            # whatever is wrong with one board must not keep the others from getting their limits back
             board.unsettled = True
-            self._once(str(error))
+            self._once(str(error) if isinstance(error, AgentError) else f"GPU {board.gpu.uuid}: {error!r}")
             return None
 
     def _watch(self, board: Board, now_s: float) -> None:
@@ -319,7 +321,7 @@ class LeaseBook:
             self._once(str(error))
 
     def _record(self) -> None:
-        self._store.write((*self.held(), *self._absent))
+        self._store.write(self.owed())
 
     def _count(self, board: Board, uid: int) -> int:
         return Counter(claim.uid for claim in board.claims.values())[uid]

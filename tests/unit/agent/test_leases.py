@@ -97,7 +97,7 @@ def test_a_record_that_cannot_be_written_leaves_the_board_alone(node, gpu, monke
     monkeypatch.setattr(node.store, "write", lambda _held: (_ for _ in ()).throw(OSError(28, "No space left")))
     with pytest.raises(AgentBusy, match=r"the limit found, 650 W, cannot be recorded .*No space left"):
         node.lease(300.0)
-    assert (gpu.limit_w, gpu.sets, node.book.held()) == (650.0, [], ())
+    assert (gpu.limit_w, gpu.sets, node.book.owed()) == (650.0, [], ())
     monkeypatch.undo()
     assert node.lease(300.0)[1].applied
 
@@ -149,7 +149,7 @@ def test_a_limit_that_someone_else_set_is_left_and_told(node, gpu):
     node.after(11.0)
     assert gpu.limit_w == 450.0
     assert f"GPU {A}: limit is 450 W, ours was 300 W: left as it is." in node.said
-    assert node.book.held() == ()
+    assert node.book.owed() == ()
 
 
 def test_a_limit_that_someone_else_set_while_ours_lives_is_not_fought_and_is_given_back_later(node, gpu):
@@ -243,12 +243,24 @@ def test_a_silent_board_gets_its_limit_back_when_it_speaks_again(node, gpu):
     assert sum("does not answer" in sentence for sentence in node.said) == 1
 
 
+def test_one_broken_board_does_not_keep_the_others_from_their_limits(tmp_path, gpu):
+    other = PlainGpu(B, 500.0)
+    node = Node(tmp_path, gpu, other)
+    node.lease(300.0)
+    node.lease(300.0, gpu=B)
+    gpu.before_set = lambda: 1 / 0
+    node.book.close()
+    assert other.limit_w == 500.0
+    assert any("ZeroDivisionError" in sentence for sentence in node.said)
+    assert [held.gpu for held in node.book.owed()] == [A]
+
+
 @pytest.mark.parametrize("outcome", ["denied", "unsupported"])
 def test_a_board_that_refuses_leaves_nothing_behind(node, gpu, outcome):
     gpu.refuses = outcome
     _, verdict, _ = node.lease(300.0)
     assert (verdict.outcome, verdict.requested_w) == (outcome, 300.0)
-    assert node.book.held() == ()
+    assert node.book.owed() == ()
     assert node.record() == []
 
 
@@ -337,7 +349,7 @@ def a_story_ends_well(folder, story):
     node.book.guard(A, None)
     node.after(10.1).after(1.0)
     assert gpu.limit_w == 650.0
-    assert node.book.held() == ()
+    assert node.book.owed() == ()
 
 
 @settings(max_examples=60)

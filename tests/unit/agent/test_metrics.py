@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import math
 import socket
 import urllib.error
 import urllib.request
 
 import pytest
 
-from tests.agents import A, PlainGpu, agent_here, grant, place
+from tests.agents import A, PlainGpu, agent_here, free_port, grant, place, until
 from trainer_hooks.agent.metrics import Metric, MetricsServer, exposition
 from trainer_hooks.agent.systemd import JournalFormatter, notify
 from trainer_hooks.errors import AgentError
@@ -72,8 +73,13 @@ def test_a_fault_in_collecting_is_logged(caplog):
 
 def test_an_agent_tells_its_boards():
     silent = PlainGpu("GPU-silent", silent=True)
-    with place() as spot, agent_here(spot, [PlainGpu(A), silent], grant(), "[metrics]\nport = 19476\n") as agent:
+    with (
+        place() as spot,
+        agent_here(spot, [PlainGpu(A), silent], grant(), f"[metrics]\nport = {free_port()}\n") as agent,
+    ):
         call(agent._config.socket, {"op": "lease", "gpus": [A], "limit_w": 300.0, "ttl_s": 5.0}, 5.0)
+        until(lambda: agent._server.served == 1)  # counted once the answer is on its way
+        agent._sampled_s = -math.inf
         agent.look()
         text = exposition(agent._collect())
     for line in (
