@@ -185,6 +185,8 @@ class Hub:
         with self._lock:
             for key in tuple(self._jobs):
                 self._forget(key)
+        for link in self._links.values():
+            link.close()
 
     def _job(self, peer: Peer, message: Mapping[str, Any], now_s: float) -> _Job:
         gid = peer.gid if os.geteuid() == 0 else None

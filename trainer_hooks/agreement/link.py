@@ -57,6 +57,7 @@ class Link:
         self._timeout_s = timeout_s
         self._lock = threading.Lock()
         self._channel: Channel | None = None
+        self._closed = False
 
     def exchange(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Send a message and return the answer.
@@ -72,7 +73,7 @@ class Link:
                 self._channel.write(message)
                 answer = self._channel.read(self._timeout_s)
             except (OSError, HookError) as error:
-                self.close()
+                self._drop()
                 if isinstance(error, HookError):
                     raise
                 where = f"hub at {self._place[0]}, port {self._place[1]}"
@@ -82,12 +83,19 @@ class Link:
         return answer
 
     def close(self) -> None:
-        """End the connection."""
+        """End the connection for good."""
+        with self._lock:
+            self._closed = True
+            self._drop()
+
+    def _drop(self) -> None:
         if self._channel is not None:
             self._channel.close()
             self._channel = None
 
     def _connect(self) -> Channel:
+        if self._closed:
+            raise ConnectionAbortedError("this node has ended it")
         connection = socket.create_connection(self._place, self._timeout_s)
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

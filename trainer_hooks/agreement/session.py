@@ -96,9 +96,11 @@ class HubAgreement:
     def stance(self, step: int, wish: Wish) -> Stance:
         """Meet the others at the boundary after a step; see `Agreement`."""
         stance: Stance = "go"
+        failed = False
         for _ in range(_TURNS):
             now_s, word = self._monotonic(), self._word.read() if self._word else 0
             stance = self._member.meet(step, wish, now_s)
+            failed = failed or stance == "failed"
             if stance == "exit" or not (self._member.unsaid or word != self._seen or self._is_stale(now_s, stance)):
                 break
             if now_s < self._mute_until_s or not self._exchange(step, now_s):
@@ -110,7 +112,7 @@ class HubAgreement:
         if stance == "exit":
             self._exchange(step, self._monotonic())
             self._member = self._join()  # a loop that goes on all the same is met as one that has just begun
-        return stance
+        return "failed" if failed and stance == "go" else stance
 
     def saved(self, ok: bool) -> None:
         """Say whether this rank's checkpoint is written."""
