@@ -60,9 +60,9 @@ def main(arguments: list[str]) -> None:
         sys.exit(f"no comparison with ZeusMonitor and CodeCarbon: {error}")
     print(describe(), end="\n\n")
     print(
-        f"8 boards of the twin at work. The twin answers at once; a driver takes longer, by each call that a meter "
-        f"makes. A peer measures a step as a window of its own. Up to {STEPS:,} steps and {WINDOWS:,} windows each, or "
-        f"as many as {LONGEST_S:g} s allow.\n"
+        "8 boards of the twin at work. The twin answers at once; a driver takes longer, by each call that a meter makes. "
+        "The hooks count a step and measure once in each record; a peer measures each step as a window of its own. "
+        f"Up to {STEPS:,} steps and {WINDOWS:,} windows each, or as many as {LONGEST_S:g} s allow.\n"
     )
     print(table(["what", *(_title(cost) for cost in costs)], _rows(costs, true_w)))
     apart = [cost.peer for cost in costs if abs(cost.power_w / true_w - 1.0) > COUNTS_AS_EQUAL]
