@@ -77,6 +77,11 @@ class MeterLocks:
         except OSError as error:
             self.fault = error
             return True
+        if os.fstat(descriptor).st_uid != os.getuid():
+            # Someone else put it there, and could hold it for ever.
+            os.close(descriptor)
+            self.fault = PermissionError(f"{path} belongs to another user")
+            return True
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError):

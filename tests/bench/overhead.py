@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> None:
         sys.exit(f"no comparison with ZeusMonitor and CodeCarbon: {error}")
     print(describe(), end="\n\n")
     print(
-        "8 boards of the twin at work. The twin answers at once; a driver takes longer, by each call that a meter makes. "
+        "8 boards of the twin at work. The twin answers at once; a driver takes longer, for each call that it gets. "
         "The hooks count a step and measure once in each record; a peer measures each step as a window of its own. "
         f"Up to {STEPS:,} steps and {WINDOWS:,} windows each, or as many as {LONGEST_S:g} s allow.\n"
     )

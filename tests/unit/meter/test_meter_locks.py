@@ -96,6 +96,20 @@ def test_a_symlink_in_the_lock_s_place_is_not_followed(tmp_path):
     assert not target.exists()
 
 
+def test_a_lock_that_another_user_put_there_is_not_waited_for(tmp_path, monkeypatch, other):
+    _, taken = other("GPU-a")
+    assert taken == ("GPU-a",)
+    real = os.fstat
+
+    def of_another(descriptor):
+        return os.stat_result([*real(descriptor)[:4], os.getuid() + 1, *real(descriptor)[5:10]])
+
+    monkeypatch.setattr(os, "fstat", of_another)
+    locks = MeterLocks(tmp_path)
+    assert locks.take(["GPU-a"]) == ("GPU-a",)
+    assert "belongs to another user" in str(locks.fault)
+
+
 def test_a_name_cannot_leave_the_folder(tmp_path):
     locks = MeterLocks(tmp_path / "in")
     (tmp_path / "in").mkdir()
