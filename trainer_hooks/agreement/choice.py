@@ -43,8 +43,8 @@ def world_size(environ: Mapping[str, str]) -> int:
 def choose_agreement(environ: Mapping[str, str], all_reduce: AllReduce | None, every: int) -> Agreement:
     """Join the others through a hub; where not every rank reaches one, through the training's own collective.
 
-    On one node the hub is the agent's, or else one that the first rank hosts. Several nodes need GRIDPACE_HUB, where
-    rank 0's node listens, and GRIDPACE_SECRET_FILE.
+    On one node the hub is the agent's, or else one that the first rank hosts. Several nodes need GRIDPACE_HUB: rank 0's
+    node, by the name that the agents know it by; without agents HOST:PORT, where it listens, and GRIDPACE_SECRET_FILE.
 
     Args:
         environ: Environment of the process.
@@ -77,13 +77,13 @@ def choose_agreement(environ: Mapping[str, str], all_reduce: AllReduce | None, e
 def _hub_agreement(environ: Mapping[str, str], ranks: int, rank: int) -> HubAgreement | None:
     on_node = max(_number(environ.get(name, "")) for name in _LOCAL_SIZES)
     name = environ.get("GRIDPACE_HUB", "")
-    if ranks > on_node > 1 and not name:
+    if ranks > on_node and any(size in environ for size in _LOCAL_SIZES) and not name:
         return None
     timing = Timing(timeout_s=_timeout_s(environ))
     job = _job(environ)
-    client = None if name else agent_client(environ)
+    client = None if ":" in name else agent_client(environ)
     if client is not None:
-        return HubAgreement(Place(job, rank, ranks), _asker(client.path), timing.timeout_s)
+        return HubAgreement(Place(job, rank, ranks, name), _asker(client.path), timing.timeout_s)
     path = socket_path(job)
     root = "" if not name or rank < on_node else _ROOT
     close = _host(path, timing, environ, name, root) if local_rank(environ) in {0, None} else None
