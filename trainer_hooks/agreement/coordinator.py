@@ -157,13 +157,14 @@ class Coordinator:
             self._act(now_s)
 
     def _save(self, now_s: float) -> None:
-        if self._some({"unsaved"}):
-            self._end(now_s, "unsaved", f"rank {self._first({'unsaved'})} could not save")
-        elif self._some(_PAST):
+        if self._some(_PAST):
             self._end(now_s, "aborted", f"rank {self._first(_PAST)} went on")
         elif self._all({"saved"}):
             self._saved = True
             self._act(now_s)
+        elif self._all({"saved", "unsaved"}):
+            # Not before all have tried: a checkpoint may be a collective of its own.
+            self._end(now_s, "unsaved", f"rank {self._first({'unsaved'})} could not save")
         elif now_s - self._since_s > self._timing.save_s:
             self._end(now_s, "unsaved", f"a checkpoint took more than {self._timing.save_s:g} s")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from trainer_hooks.agreement.member import Member
 from trainer_hooks.agreement.messages import order_from, report_document
+from trainer_hooks.agreement.wish import Wish
 from trainer_hooks.agreement.word import Word
 from trainer_hooks.errors import AgentError, HookError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Final
 
-    from trainer_hooks.agreement.wish import Stance, Wish
+    from trainer_hooks.agreement.wish import Stance
 
     Ask = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
@@ -100,7 +101,8 @@ class HubAgreement:
         for _ in range(_TURNS):
             now_s, word = self._monotonic(), self._word.read() if self._word else 0
             stance = self._member.meet(step, wish, now_s)
-            failed = failed or stance == "failed"
+            if stance == "failed":
+                failed, wish = True, Wish.GO  # what could not be done is not wished again at once
             if stance == "exit" or not (self._member.unsaid or word != self._seen or self._is_stale(now_s, stance)):
                 break
             if now_s < self._mute_until_s or not self._exchange(step, now_s):
