@@ -11,7 +11,9 @@ from trainer_hooks.agreement.session import HubAgreement, Place
 from trainer_hooks.agreement.wish import Wish
 from trainer_hooks.wire import Peer
 
+# For tests that wait for the timeout, and for those in which a slow machine must not reach it.
 QUICK = Timing(timeout_s=0.4, patience_s=3.0, save_s=1.0, retry_s=0.02)
+PATIENT = Timing(timeout_s=10.0, patience_s=10.0, save_s=10.0, retry_s=0.02)
 ME = Peer(os.getpid(), os.getuid(), os.getgid())
 STEP_S = 0.002
 
@@ -19,15 +21,15 @@ STEP_S = 0.002
 class RankThread:
     """Trains steps of some thousandths of a second until told to end, and notes where it stood."""
 
-    def __init__(self, hub, rank, ranks, *, root="", wish=lambda _step: Wish.GO, saves=True, job="job"):
+    def __init__(self, hub, rank, ranks, *, root="", wish=lambda _step: Wish.GO, saves=True, timing=PATIENT):
         self.wish = wish
         self.saves = saves
         self.step = 0
         self.held, self.saved, self.failed = [], [], []
         self.ended_at = None
         self.end = threading.Event()
-        place = Place(job, rank, ranks, root)
-        self.agreement = HubAgreement(place, lambda message: hub.handle(ME, message), QUICK.timeout_s)
+        place = Place("job", rank, ranks, root)
+        self.agreement = HubAgreement(place, lambda message: hub.handle(ME, message), timing.timeout_s)
         self.thread = threading.Thread(target=self.run, daemon=True)
 
     def run(self):
@@ -65,7 +67,7 @@ def finish(*ranks):
         rank.agreement.close()
 
 
-def until(true, limit_s=5.0):
+def until(true, limit_s=20.0):
     deadline_s = time.monotonic() + limit_s
     while not true() and time.monotonic() < deadline_s:
         time.sleep(0.005)

@@ -43,7 +43,7 @@ def windows(kind, ends=30.0):
     return wish
 
 
-@settings(max_examples=60, deadline=None, phases=DRAWN)
+@settings(max_examples=25, deadline=None, phases=DRAWN)
 @given(st.integers(2, 5), st.integers(0, 2**32), weathers, kinds)
 def test_ranks_never_hold_at_different_steps_nor_wait_beyond_the_timeout(ranks, seed, weather, kind):
     world = World(ranks, seed, weather, windows(kind)).run(CALM_S)  # the world itself looks at every event
@@ -54,7 +54,7 @@ def test_ranks_never_hold_at_different_steps_nor_wait_beyond_the_timeout(ranks, 
     assert world.longest_apart_s <= 2 * TIMING.timeout_s + 4 * weather.delay_s + 4 * LOOK_S
 
 
-@settings(max_examples=30, deadline=None, phases=DRAWN)
+@settings(max_examples=10, deadline=None, phases=DRAWN)
 @given(st.integers(2, 5), st.integers(0, 2**32), weathers)
 def test_once_the_faults_are_over_all_ranks_hold_at_one_step(ranks, seed, weather):
     # The timeout has to be longer than the time by which the first rank is ahead of the last.
@@ -70,7 +70,7 @@ def test_once_the_faults_are_over_all_ranks_hold_at_one_step(ranks, seed, weathe
     assert [rank.step for rank in world.ranks] == before
 
 
-@settings(max_examples=20, deadline=None, phases=DRAWN)
+@settings(max_examples=6, deadline=None, phases=DRAWN)
 @given(st.integers(2, 8), st.integers(0, 2**32), st.sampled_from([1, 4]), st.sampled_from([(0.02, 0.04), (0.05, 0.3)]))
 def test_a_quiet_network_holds_every_time_and_saves_before(ranks, seed, ahead, step_s):
     weather = Weather(run_ahead=ahead, step_s=step_s)
@@ -80,7 +80,7 @@ def test_a_quiet_network_holds_every_time_and_saves_before(ranks, seed, ahead, s
     assert len({len(rank.trained) for rank in world.ranks}) <= ahead + 1
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_rank_dead_at_any_moment_of_a_round_frees_the_others(seed):
     """Rank 1 dies at every hundredth of a second around the pause, and does not come back."""
     for hundredth in range(0, 80, 4):
