@@ -119,7 +119,9 @@ class Member:
     def _settle(self, order: Order) -> Stance:
         failed = order.outcome == "unsaved" and self.report.epoch == order.epoch and self.report.mark != "none"
         self._still_s = None
-        self._change(settled=order.epoch, epoch=0, mark="none")
+        # What could not be done is not wished again with the same breath.
+        wish = Wish.GO if failed else self.report.wish
+        self._change(settled=order.epoch, epoch=0, mark="none", wish=wish)
         return "failed" if failed else "go"
 
     def _leave(self, order: Order, step: int) -> Stance:
