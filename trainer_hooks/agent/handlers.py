@@ -93,7 +93,7 @@ class Handlers:
         claim_ids = _names(request, "leases")
         who, grants = self._identify(peer), self._grants.grants()
         kept = self._book.renew(claim_ids, peer.uid, lambda gpu: grant_for(grants, who, gpu) is not None)
-        gpus = self._granted(who)
+        gpus = self._book.gpus_of(claim_ids, peer.uid)
         return {"kept": kept, "gpus": [self._book.state_of(gpu) for gpu in gpus], "etag": self._etag(who, request)}
 
     def release(self, peer: Peer, request: Node) -> dict[str, Any]:

@@ -196,6 +196,16 @@ class LeaseBook:
                         found[name] = True
             return found
 
+    def gpus_of(self, claim_ids: Iterable[str], uid: int) -> list[str]:
+        """Find the GPUs that claims of a user are on."""
+        names = frozenset(claim_ids)
+        with self._lock:
+            return [
+                gpu
+                for gpu, board in self.boards.items()
+                if any(name in names and claim.uid == uid for name, claim in board.claims.items())
+            ]
+
     def state_of(self, gpu: str) -> dict[str, object]:
         """Tell how a GPU's limit stands, for an answer."""
         with self._lock:
