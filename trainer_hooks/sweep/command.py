@@ -16,6 +16,7 @@ from trainer_hooks.clock import Clock
 from trainer_hooks.errors import HookError, SweepError
 from trainer_hooks.launch.job import CANNOT_RUN, NOT_FOUND, Job, adopt_orphans
 from trainer_hooks.settings import environment_gpus
+from trainer_hooks.simulated import SimulatedGpu
 from trainer_hooks.sweep.steps import STEP_LINE, StepFile, StepLines
 from trainer_hooks.sweep.sweep import Sweep, draw_w
 
@@ -63,6 +64,9 @@ def _swept(argv: Sequence[str], options: argparse.Namespace) -> int:
     clock = Clock()
     gpus = environment_gpus(os.environ, clock)
     idle_w = draw_w(gpus, options.idle, clock) if gpus and options.idle > 0 else None
+    for twin in gpus:
+        if isinstance(twin, SimulatedGpu):
+            twin.set_busy(True)  # it has no work of its own; that of the command is meant
     sweep = Sweep(
         gpus,
         options.limits,
