@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from tests.agents import agent_on, grant, until
 from tests.launched import SWEEP
 from tests.nvml_twin import TwinUnavailable, nvml_twin, twin_library
 
@@ -111,3 +112,30 @@ def test_a_command_that_is_not_there_ends_as_in_a_shell(root, twin, tmp_path):
     done = subprocess.run(command, env=environ, text=True, capture_output=True, timeout=60, check=False)
     assert done.returncode == 127
     assert "./nowhere" in done.stderr
+
+
+LEASED = """
+import sys, time
+from pathlib import Path
+from trainer_hooks.agent_client import AgentClient, AgentGpu
+from trainer_hooks.devices import process_gpus
+from trainer_hooks.gpu import NvmlSession
+from trainer_hooks.sweep.sweep import Sweep
+client = AgentClient(Path(sys.argv[1]), ttl_s=0.4)
+sweep = Sweep([AgentGpu(gpu, client) for gpu in process_gpus({}, NvmlSession())], (300, 400, 500), warmup_steps=0)
+while not sweep.step(tokens=1):
+    time.sleep(0.01)
+print(sweep.problem)
+"""
+
+
+def test_killed_it_leaves_its_limit_to_the_agent_which_gives_back_the_one_before(root, twin, tmp_path):
+    (tmp_path / "run").mkdir()
+    with agent_on(tmp_path, twin, grant()) as agent:
+        environ = {**os.environ, "PYTHONPATH": str(root), **twin.environment(root=False)}
+        process = subprocess.Popen([sys.executable, "-c", LEASED, str(agent.socket)], env=environ)
+        until(lambda: twin[0].limit_w != 650.0, 60.0)
+        assert twin[0].limit_w in {300.0, 400.0, 500.0}
+        process.kill()
+        process.wait()
+        until(lambda: twin[0].limit_w == 650.0, 60.0)

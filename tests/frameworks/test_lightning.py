@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import time
 
 import pytest
 
@@ -117,3 +119,32 @@ def test_sigterm_sets_a_flag_and_the_step_is_finished_and_saved(tmp_path):
     assert trainer.global_step == 7
     assert newest_checkpoint(tmp_path).name == "gridpace-step=7.ckpt"
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_lightning_14893_under_a_manager_that_has_handlers_of_its_own(tmp_path):
+    """Lightning-AI/pytorch-lightning#14893: under submitit every process takes SIGTERM, again and again, to no end."""
+    manager, ended = [], []
+
+    class Sends(lightning.Callback):
+        def on_train_batch_start(self, trainer, module, batch, number):
+            if trainer.global_step == 4:
+                worker = os.fork()
+                if not worker:
+                    while True:
+                        time.sleep(0.01)
+                os.kill(worker, signal.SIGTERM)  # as a data loader ends its workers
+                ended.append(os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]))
+            if trainer.global_step == 6:
+                for _ in range(5):
+                    signal.raise_signal(signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, lambda number, frame: manager.append(number))
+    try:
+        _, trainer = fit(tmp_path, Follower(), more=[Sends()])
+        assert ended == [-signal.SIGTERM]  # the worker ended, and the training went on
+        assert trainer.global_step == 7
+        assert [path.name for path in tmp_path.iterdir()] == ["gridpace-step=7.ckpt"]
+        signal.raise_signal(signal.SIGTERM)
+        assert manager == [signal.SIGTERM]  # the manager has its handler back
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 from trainer_hooks.clock import Clock
 from trainer_hooks.errors import HookError
 from trainer_hooks.launch.job import adopt_orphans
-from trainer_hooks.launch.session import Ending, Manner, Session
+from trainer_hooks.launch.session import BLOCKED, Ending, Manner, Session
 from trainer_hooks.settings import governor_arguments
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     logging.basicConfig(format="%(message)s")
     environ = _environ(options)
     clock = Clock()
+    # Before any thread begins: one that does not block them would be ended by signals meant for the job.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
     try:
         found, notice = governor_arguments(environ, clock)
     except HookError as error:
@@ -52,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     session = Session(
         argv,
         {name: value for name, value in environ.items() if name not in _OURS},
+        mask,
         Manner(options.save_signal, options.lead, options.grace, options.restart, options.at_hold),
         feed=found.get("feed"),
         run=found["run"],

@@ -20,6 +20,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 # What a shell returns for a command that is there but cannot be run, and for one that is not there.
 CANNOT_RUN, NOT_FOUND = 126, 127
 _TERMINAL = 0
+_LIBC = ctypes.CDLL(None)
 _LOOK_S = 0.02
 
 
@@ -59,7 +60,7 @@ class Job:
             list(argv),
             env=dict(environ),
             stdout=stdout,
-            preexec_fn=prepare,  # noqa: PLW1509 - no thread runs in this process
+            preexec_fn=prepare,  # noqa: PLW1509 - it asks for nothing that another thread may hold
         )
         self.pid = self._process.pid
         self.output = self._process.stdout
@@ -215,4 +216,4 @@ def _reap() -> None:
 def _prctl(option: int, value: int) -> None:
     # Absent outside Linux, where the command then lives on without it.
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+        _LIBC.prctl(option, value, 0, 0, 0)

@@ -85,11 +85,12 @@ def _floor_w(gpus: Sequence[Gpu]) -> float | None:
 
 
 class Session:
-    """Runs a command under a run calendar. Blocks the signals in BLOCKED, which `run()` waits for.
+    """Runs a command under a run calendar. It waits for the signals in BLOCKED, which its caller has blocked.
 
     Args:
         argv: The command and its arguments.
         environ: Its environment.
+        mask: Signals that were blocked before, which the command gets.
         manner: How it is steered.
         feed: Where calendars come from; None lets it run free.
         run: Name of the run, for records.
@@ -102,6 +103,7 @@ class Session:
         self,
         argv: Sequence[str],
         environ: Mapping[str, str],
+        mask: Iterable[int],
         manner: Manner,
         *,
         feed: CalendarFeed | None,
@@ -121,7 +123,7 @@ class Session:
         self._twins = tuple(gpu for gpu in gpus if isinstance(gpu, SimulatedGpu))
         self._floor_w = _floor_w(gpus)
         self._calendar: RunCalendar | None = None
-        self._mask: Iterable[int] = ()
+        self._mask = mask
         self._job: Job | None = None
         self._state = "safe"
         self._code = NEVER_RAN
@@ -137,7 +139,6 @@ class Session:
         Returns:
             What came of it.
         """
-        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED)
         try:
             while not self._ended():
                 self._wait()
@@ -145,7 +146,6 @@ class Session:
             if self._job is not None:
                 self._job.clear(self._manner.grace_s, self._clock)
             self._become("exit", None)
-            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
         return Ending(self._code, self._starts, self._journal.report(self._run, self._calendar))
 
     def _ended(self) -> bool:
