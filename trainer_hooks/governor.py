@@ -481,7 +481,9 @@ class Governor:
             present_w = self._limits.limit_w
             if self._closed or self.should_exit or (present_w is not None and present_w <= limit_w):
                 return
-            self._limits.set(limit_w)
+            sentences = self._limits.set(limit_w)
+        for sentence in sentences:
+            self._say(sentence)
 
     def _wake(self) -> None:
         self._poll_due_s = self._wake_s = self._monotonic()

@@ -64,13 +64,15 @@ class LimitWatch:
         """Return a calendar that came since the last call.
 
         Raises:
-            HookError: The feed cannot be read; said once until it changes.
+            HookError: At the last look the feed could not be read, and no calendar waits to be taken.
         """
         with self._lock:
             newer, self._newer = self._newer, None
             error, self._error = self._error, None
-        if error is not None:
-            raise error
+            if newer is not None:
+                self._error = error  # for the next call: a calendar that came is not lost by a look that failed
+            elif error is not None:
+                raise error
         return newer
 
     def look(self) -> None:
@@ -81,10 +83,10 @@ class LimitWatch:
             with self._lock:
                 self._error = error
         else:
+            with self._lock:
+                self._newer = newer or self._newer
             if newer is not None:
                 self._calendar = newer
-                with self._lock:
-                    self._newer = newer
                 self._wake()
         window = self._calendar.window_at(self._clock.wall()) if self._calendar else None
         if window is not None and window.gpu_power_limit_w is not None:

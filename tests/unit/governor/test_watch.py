@@ -1,0 +1,66 @@
+"""The thread beside the training: what it has found reaches the next step, whatever else it meets meanwhile."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from tests.agents import PlainGpu
+from tests.run_calendars import ManualClock, run_calendar, window
+from trainer_hooks import Governor
+from trainer_hooks.errors import CalendarError
+from trainer_hooks.watch import LimitWatch
+
+BROKEN = CalendarError("run.json", "it is cut short.", "Publish it again.")
+
+
+class Feed:
+    """Hands out what it is given, one thing a look; then nothing new."""
+
+    def __init__(self, *finds):
+        self.finds = list(finds)
+
+    def poll(self):
+        find = self.finds.pop(0) if self.finds else None
+        if isinstance(find, Exception):
+            raise find
+        return find
+
+
+@pytest.fixture
+def calendar():
+    return run_calendar(window(0, 3600, "run", limit_w=300.0))
+
+
+def watch(*finds):
+    return LimitWatch(Feed(*finds), ManualClock().clock, lambda _: None, lambda: None, 3600.0)
+
+
+def looked(one, times):
+    for _ in range(times):
+        one.look()
+    return one
+
+
+@pytest.mark.parametrize("finds", [(BROKEN, "calendar"), ("calendar", None), ("calendar", BROKEN)])
+def test_a_calendar_that_came_is_not_lost_by_a_look_that_failed_before_or_after_it(calendar, finds):
+    one = looked(watch(*(calendar if find == "calendar" else find for find in finds)), 2)
+    assert one.poll() is calendar
+
+
+def test_a_failure_after_it_is_told_at_the_next_call_and_once(calendar):
+    one = looked(watch(calendar, BROKEN), 2)
+    assert one.poll() is calendar
+    with pytest.raises(CalendarError, match="cut short"):
+        one.poll()
+    assert one.poll() is None
+
+
+def test_what_comes_of_a_limit_lowered_between_two_steps_is_said(calendar, caplog):
+    gpu = PlainGpu(refuses="denied")
+    with (
+        caplog.at_level(logging.WARNING),
+        Governor(gpus=[gpu], feed=Feed(calendar), clock=ManualClock().clock, watch_s=3600.0),
+    ):
+        assert "300 W asked, denied; 650 W is in force." in caplog.text
