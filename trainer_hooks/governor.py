@@ -26,8 +26,9 @@ from trainer_hooks.agreement.collective import Collective
 from trainer_hooks.breakeven import IDLE_W_PER_GPU, CostMeter, PauseCosts, process_age_s
 from trainer_hooks.checkpoint import CheckpointTimer
 from trainer_hooks.clock import Clock
-from trainer_hooks.directive import Directive, directive, hold_ends
+from trainer_hooks.directive import Directive
 from trainer_hooks.errors import HookError
+from trainer_hooks.guide import NOTHING_ASKED, Guide
 from trainer_hooks.journal import Journal
 from trainer_hooks.limits import LimitSet
 from trainer_hooks.pauses import PauseRules, Pauses, Standing
@@ -35,7 +36,7 @@ from trainer_hooks.signals import before_ending, not_before_ending, take_signals
 from trainer_hooks.simulated import SimulatedGpu
 from trainer_hooks.state import RECORDED, WORKING, GovernorState
 from trainer_hooks.steady import steady
-from trainer_hooks.watch import Feed, LimitWatch
+from trainer_hooks.watch import LimitWatch
 from trainer_hooks.watchdogs import hold_cap_s
 
 if TYPE_CHECKING:
@@ -51,13 +52,13 @@ if TYPE_CHECKING:
     from trainer_hooks.pauses import OnHold, OnOff
     from trainer_hooks.report import GovernorReport
     from trainer_hooks.telemetry import TelemetryWriter
+    from trainer_hooks.watch import Feed
     from trainer_hooks.watchdogs import Watchdog
 
     Item = TypeVar("Item")
     Save = Callable[[], object]
 
 _LOG = logging.getLogger("trainer_hooks")
-_NOTHING_ASKED = Directive("safe", None, None, None)
 _NOT_KNOWN = Directive("run", None, None, None)
 # A lower limit must be in force within 2 s of its event.
 WATCH_S = 1.0
@@ -122,11 +123,11 @@ class Governor:
     ) -> None:
         self.should_exit = False
         self.state: GovernorState = "safe"
-        self.calendar = calendar
         self._run = run or (calendar.run if calendar else "")
         self._clock = steady(clock or Clock(), self._say)
         self._monotonic = self._clock.monotonic
         self._poll_s = poll_s
+        self._guide = Guide(calendar, self._clock, poll_s, self._say)
         self._record_s = record_s
         self._checkpoint = CheckpointTimer(save_lead_s, self._monotonic)
         self._strict = strict
@@ -147,16 +148,21 @@ class Governor:
         self._steps = self._pending_tokens = 0
         self._looked_s = -math.inf
         self._stop = False
-        self._wake_s = self._poll_due_s = self._monotonic()
+        self._wake_s = self._monotonic()
         self._set_busy()
         self._watch = LimitWatch(feed, self._clock, self._lower, self._wake, watch_s) if feed and watch_s else None
-        self._feed: Feed | None = self._watch or feed
+        self._guide.feed = self._watch or feed
         atexit.register(self.close)
         if gpus:
             before_ending(self.close)
         if self._watch:
             self._watch.start()
         self._begin()
+
+    @property
+    def calendar(self) -> RunCalendar | None:
+        """The calendar in force."""
+        return self._guide.calendar
 
     @classmethod
     def from_env(
@@ -317,7 +323,7 @@ class Governor:
             self._say("the loop did not end at should_exit: off windows are waited out from now on.")
             self.should_exit = False
             self._pauses.rules = replace(self._pauses.rules, on_off="wait")
-        asked = _NOTHING_ASKED
+        asked = NOTHING_ASKED
         stance: Stance = "go"
         while not self.should_exit:
             asked = self._heard()
@@ -346,13 +352,8 @@ class Governor:
 
     def _ask(self) -> Directive:
         self._refresh()
-        if self.calendar is None:
-            return _NOTHING_ASKED
-        asked = directive(self.calendar, self._clock.wall(), self._checkpoint.lead_s)
-        if asked.state == "safe":
-            when = "is not valid yet" if asked.until else "has ended"
-            self._say(f"calendar {self.calendar.calendar_id} {when}: training runs free, without a limit of ours.")
-        elif asked.state != "run" and not self._agreement.may_pause:
+        asked = self._guide.ask(self._checkpoint.lead_s)
+        if asked.state in {"hold", "off"} and not self._agreement.may_pause:
             self._say("a pause is due, but several ranks cannot pause each by its own clock: only limits follow.")
             return Directive("run", asked.window, None, asked.until)
         return asked
@@ -363,27 +364,20 @@ class Governor:
             self._say("a checkpoint is due, but step() was given no save: the run waits instead of ending.")
         stands = Standing(saved, save is not None, self._checkpoint.wait_s() > 0, self._stop)
         if not self._agreement.leads:
-            asked = _NOTHING_ASKED
-        ends = hold_ends(self.calendar, self._clock.wall()) if self.calendar and asked.state == "hold" else None
-        remaining_s = (ends - self._clock.wall()).total_seconds() if ends else 0.0
+            asked = NOTHING_ASKED
+        remaining_s = self._guide.remaining_s() if asked.state == "hold" else 0.0
         return self._pauses.wish(asked, remaining_s, stands)
 
     def _refresh(self) -> None:
-        now_s = self._monotonic()
-        if self._feed is None or now_s < self._poll_due_s:
-            return
-        self._poll_due_s = now_s + self._poll_s
         try:
-            newer = self._feed.poll()
-        except HookError as error:
-            kept = "the one in force is kept" if self.calendar else "training runs free"
-            self._say(f"no calendar can be read, {kept}: {error}")
+            newer = self._guide.newer()
+        except HookError:
             if self._strict:
                 raise
             return
         if newer is not None:
             self._record()
-            self.calendar = newer
+            self._guide.calendar = newer
             self._run = self._run or newer.run
 
     def _go_on(self, asked: Directive, stance: Stance) -> None:
@@ -486,7 +480,8 @@ class Governor:
             self._say(sentence)
 
     def _wake(self) -> None:
-        self._poll_due_s = self._wake_s = self._monotonic()
+        self._guide.look_soon()
+        self._wake_s = self._monotonic()
 
     def _enter(self, state: GovernorState) -> None:
         if RECORDED[state] != RECORDED[self.state]:
@@ -506,18 +501,14 @@ class Governor:
             self._wake_s = float("inf") if self._stop else self._monotonic()
             return
         self._keep_records()
-        now, now_s = self._clock.wall(), self._monotonic()
+        lead_s, retry_s = self._checkpoint.lead_s, self._checkpoint.wait_s()
         waits_s = [self._record_s - self._journal.age_s(), self._agreement.due_in_s(), self._limits.due_in_s()]
-        waits_s += [] if self._feed is None else [self._poll_due_s - now_s]
-        waits_s += [self._checkpoint.wait_s()] if self._checkpoint.wait_s() else []
-        if self.calendar is not None:
-            until = directive(self.calendar, now, self._checkpoint.lead_s).until
-            waits_s += [] if until is None else [(until - now).total_seconds()]
+        waits_s += [self._guide.due_in_s(lead_s), *([retry_s] if retry_s else [])]
         if self.state == "resume":
             waits_s.append(0.0)
         elif self.state == "drain" and asked.state not in {"run", "safe"}:
             waits_s.append(self._agreement.retry_s)
-        self._wake_s = now_s + max(min(waits_s), 0.0)
+        self._wake_s = self._monotonic() + max(min(waits_s), 0.0)
 
     def _take_tokens(self) -> None:
         tokens, self._pending_tokens = self._pending_tokens, 0
