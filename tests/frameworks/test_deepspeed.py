@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+from pathlib import Path
+
 import pytest
 
 from tests.followed import EVENING_S, STEPS, Follower
@@ -38,16 +41,12 @@ class Engine:
             self.global_samples += ROWS * ACCUMULATE
 
     def save_checkpoint(self, folder, client_state):
-        from pathlib import Path
-
         Path(folder).mkdir(exist_ok=True)
         counters = (self.global_steps, self.global_samples, self.micro_steps)
         state = (self.model.state_dict(), self.optimizer.state_dict(), counters, client_state)
         torch.save(state, Path(folder) / "newest.pt")
 
     def load_checkpoint(self, folder):
-        from pathlib import Path
-
         path = Path(folder) / "newest.pt"
         if not path.exists():
             return None, None
@@ -111,7 +110,9 @@ def train(make_engine, folder, follower=None):
 
 @pytest.fixture
 def one_rank(monkeypatch):
-    values = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29571"}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    values = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     for name, value in {**values, "DS_ACCELERATOR": "cpu"}.items():
         monkeypatch.setenv(name, value)
     yield

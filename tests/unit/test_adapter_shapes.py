@@ -1,7 +1,4 @@
-"""Adapters whose frameworks cannot be installed beside ours, held to the shape of their loops; and plain loops.
-
-torchtitan needs Triton, which comes with CUDA builds of PyTorch only; Composer needs an older PyTorch and NumPy.
-"""
+"""Adapters held to the shape of a framework's loop: Composer, which needs an older PyTorch; torchtitan; plain loops."""
 
 from __future__ import annotations
 
