@@ -37,7 +37,7 @@ from trainer_hooks.simulated import SimulatedGpu
 from trainer_hooks.state import RECORDED, WORKING, GovernorState
 from trainer_hooks.steady import steady
 from trainer_hooks.watch import LimitWatch
-from trainer_hooks.watchdogs import hold_cap_s
+from trainer_hooks.watchdogs import grace_s, hold_cap_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -139,6 +139,7 @@ class Governor:
         self._due = self._agreement.due
         self._costs = CostMeter(gpus, costs or PauseCosts(IDLE_W_PER_GPU * len(gpus)), self._monotonic)
         rules = PauseRules(on_off, on_hold, hold_cap_s(timers, drained=False), hold_cap_s(timers, drained=True))
+        self._grace_s = grace_s(timers)
         self._pauses = Pauses(rules, lambda: self._costs.costs, self._monotonic)
         self._limits = LimitSet(gpus, self._monotonic)
         self._limits_lock = threading.Lock()
@@ -452,12 +453,21 @@ class Governor:
             error = self._checkpoint.write(save, self._steps)
             if error is None:
                 self._costs.save_ended()
+                self._compare_with_grace()
         self._agreement.saved(error is None)
         if error is not None:
             self._enter("run")
             _LOG.warning("gridpace: the checkpoint failed (%r); training goes on, next try later.", error)
             if self._strict:
                 raise error
+
+    def _compare_with_grace(self) -> None:
+        save_s = self._costs.costs.save_s
+        if save_s > self._grace_s:
+            self._say(
+                f"a checkpoint takes {save_s:.0f} s, but a job that is told to end is killed after "
+                f"{self._grace_s:.0f} s by default: raise that time (terminationGracePeriodSeconds, or --signal and KillWait)."
+            )
 
     def _limit(self, limit_w: float | None) -> None:
         if limit_w != self._limits.limit_w:

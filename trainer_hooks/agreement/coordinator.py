@@ -71,11 +71,6 @@ class Coordinator:
         """Whether a round is under way."""
         return self.order.phase != "idle"
 
-    @property
-    def missing(self) -> int:
-        """Number of ranks that have not joined."""
-        return self._ranks - len(self._seats)
-
     def age_s(self, _now_s: float) -> float:
         """Return how old the order may be: it is in force."""
         return 0.0
@@ -128,7 +123,13 @@ class Coordinator:
             getattr(self, f"_{self.order.phase}")(now_s)
 
     def _idle(self, now_s: float) -> None:
-        if self._seats and len(self._seats) == self._ranks and now_s >= self._open_after_s and self._wish() > Wish.GO:
+        if self._wish() is Wish.GO or now_s < self._open_after_s:
+            return
+        missing = self._ranks - len(self._seats)
+        why = f"{missing} of {self._ranks} ranks have not joined"
+        if missing and self.order.why != why:
+            self._end(now_s, "aborted", why)
+        elif not missing:
             self._kind, self._saved = self._wish(), False
             self._enter(now_s, "ask", epoch=self.order.epoch + 1)
 

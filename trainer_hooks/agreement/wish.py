@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Literal, Protocol
-
-if TYPE_CHECKING:
-    from typing import Final
+from typing import Literal, Protocol
 
 Stance = Literal["go", "wait", "save", "failed", "hold", "exit"]
-STANCES: Final[tuple[Stance, ...]] = ("go", "wait", "save", "failed", "hold", "exit")
 
 
 class Wish(IntEnum):

@@ -95,7 +95,7 @@ def test_a_dead_process_is_noticed_at_once(hub):
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     sync(hub, wish=Wish.HOLD)
     sync(hub, Peer(child.pid, ME.uid, ME.gid), rank=1, incarnation=B)
-    assert sync(hub, version=2, wish=Wish.HOLD)["order"]["phase"] == "ask"
+    until(lambda: sync(hub, version=2, wish=Wish.HOLD)["order"]["phase"] == "ask")
     child.kill()
     child.wait()
     hub.tick()
@@ -103,9 +103,15 @@ def test_a_dead_process_is_noticed_at_once(hub):
     assert (order["phase"], order["outcome"], order["why"]) == ("idle", "aborted", "rank 1 ended")
 
 
+def test_ranks_that_have_not_joined_are_told_and_nobody_stops(hub):
+    order = sync(hub, ranks=3, wish=Wish.HOLD)["order"]
+    assert (order["phase"], order["why"]) == ("idle", "2 of 3 ranks have not joined")
+    assert sync(hub, ranks=3, rank=1, incarnation=B)["order"]["phase"] == "idle"
+
+
 def test_a_rank_that_starts_again_joins_anew_and_its_past_is_not_heard(hub):
     sync(hub, wish=Wish.HOLD)
-    sync(hub, rank=1, incarnation=B, version=9)
+    until(lambda: sync(hub, rank=1, incarnation=B, version=9)["order"]["phase"] == "ask")
     assert sync(hub, rank=1, incarnation="c" * 16, version=1)["order"]["why"] == "rank 1 started again"
     assert sync(hub, rank=1, incarnation=B, version=10, epoch=1, mark="seen")["order"]["outcome"] == "aborted"
 
@@ -115,7 +121,7 @@ def test_the_word_changes_with_the_order_and_belongs_to_the_job(hub):
     word = Word(answer["word"])
     before = word.read()
     assert before == answer["order"]["number"]
-    sync(hub, rank=1, incarnation=B)
+    until(lambda: sync(hub, rank=1, incarnation=B)["order"]["phase"] == "ask")
     assert word.read() == before + 1
     assert Path(answer["word"]).stat().st_mode & 0o007 == 0
     assert sync(hub, job="another")["word"] != answer["word"]
@@ -131,7 +137,7 @@ def test_jobs_of_two_users_never_meet(hub):
 def test_a_word_that_its_reader_cut_short_ends_no_hub(hub):
     answer = sync(hub, wish=Wish.HOLD)
     os.truncate(answer["word"], 0)
-    assert sync(hub, rank=1, incarnation=B)["order"]["phase"] == "ask"
+    until(lambda: sync(hub, rank=1, incarnation=B)["order"]["phase"] == "ask")
 
 
 @pytest.mark.parametrize(

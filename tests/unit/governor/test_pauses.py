@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.governed import STEP_S, TOKENS, Training
+from tests.governed import STEP_S, TOKENS, Training, warnings_of
 from tests.run_calendars import window
 from trainer_hooks.breakeven import PauseCosts
 from trainer_hooks.watchdogs import Watchdog
@@ -75,6 +75,20 @@ def test_what_a_hold_is_seen_to_draw_decides_about_the_rest_of_it(govern, clock)
     training = Training(governor, clock).run(1000)
     assert governor.should_exit
     assert training.saved == [(10, 101.0)]
+
+
+@pytest.mark.parametrize(("save_s", "told"), [(29.0, 0), (31.0, 1)])
+def test_a_checkpoint_that_takes_longer_than_the_time_before_a_kill_is_told(govern, clock, caplog, save_s, told):
+    timers = [Watchdog("Slurm", 30.0, "grace")]
+    governor = govern(window(0, 100, "run"), window(100, 200, "off"), timers=timers)
+    training = Training(governor, clock)
+
+    def slow_save():
+        clock.now_s += save_s
+
+    training.save = slow_save
+    training.run(200)
+    assert sum("killed after 30 s" in text for text in warnings_of(caplog)) == told
 
 
 def test_states_on_the_way_into_a_hold_and_out_of_it(govern, clock):
