@@ -466,7 +466,8 @@ class Governor:
         if save_s > self._grace_s:
             self._say(
                 f"a checkpoint takes {save_s:.0f} s, but a job that is told to end is killed after "
-                f"{self._grace_s:.0f} s by default: raise that time (terminationGracePeriodSeconds, or --signal and KillWait)."
+                f"{self._grace_s:.0f} s by default: raise that time "
+                "(terminationGracePeriodSeconds, or --signal and KillWait)."
             )
 
     def _limit(self, limit_w: float | None) -> None:
