@@ -141,3 +141,4 @@ def reduced(number):
 
 if __name__ == "__main__":
     main()
+    os._exit(0)  # with eight ranks on two cores, taking PyTorch down takes longer than training
