@@ -476,6 +476,8 @@ class Governor:
         elif self._limits.answered:
             return
         with self._limits_lock:
+            if limit_w == self._limits.limit_w and self._limits.answered:
+                return  # the watch has just asked for the same
             sentences = self._limits.set(limit_w)
         for sentence in sentences:
             self._say(sentence)

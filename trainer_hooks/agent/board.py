@@ -202,7 +202,7 @@ class Board:
         verdict = None
         if present_w is not None and abs(present_w - prior_w) <= LIMIT_TOLERANCE_W:
             pass
-        elif present_w is not None and not self._is_ours(present_w):
+        elif present_w is not None and not self._is_ours(present_w) and not self._was_loaded_anew():
             self._leave(present_w)
         else:
             verdict = self.gpu.set_power_limit_w(prior_w)
@@ -228,13 +228,17 @@ class Board:
 
     def _foreign(self, present_w: float) -> None:
         """Take note of a limit that is not ours: the driver's after it was loaded anew, else somebody's."""
-        before_j, present_j = self._energy_j, self._counter_j()
-        if before_j is not None and present_j is not None and present_j < before_j:
+        if self._was_loaded_anew():
             self._say(f"GPU {self.gpu.uuid}: its driver was loaded anew, and the limit is set again.")
             self._marks_w = ()
             return
         self._leave(present_w)
         self.prior_w, self._marks_w, self.overridden = present_w, (), True
+
+    def _was_loaded_anew(self) -> bool:
+        """Whether the driver was since a limit of ours was set: the limit it shows then is nobody's wish."""
+        before_j, present_j = self._energy_j, self._counter_j()
+        return before_j is not None and present_j is not None and present_j < before_j
 
     def _counter_j(self) -> float | None:
         try:

@@ -29,12 +29,14 @@ class Timing:
         timeout_s: Longest time that a rank which stands still waits for others that do not answer.
         patience_s: Longest time in which nobody stands still: until every rank has named its step, or has promised.
         save_s: Longest time for a checkpoint.
+        silence_s: Longest time for which nothing is heard of a rank whose checkpoint is being written.
         retry_s: Time between a round that was aborted and the next.
     """
 
     timeout_s: float = 10.0
     patience_s: float = 300.0
     save_s: float = 1800.0
+    silence_s: float = 60.0
     retry_s: float = 1.0
 
 
@@ -158,6 +160,7 @@ class Coordinator:
             self._act(now_s)
 
     def _save(self, now_s: float) -> None:
+        silent = self._silent(now_s, self._timing.silence_s)
         if self._some(_PAST):
             self._end(now_s, "aborted", f"rank {self._first(_PAST)} went on")
         elif self._all({"saved"}):
@@ -166,11 +169,13 @@ class Coordinator:
         elif self._all({"saved", "unsaved"}):
             # Not before all have tried: a checkpoint may be a collective of its own.
             self._end(now_s, "unsaved", f"rank {self._first({'unsaved'})} could not save")
+        elif silent:
+            self._end(now_s, "unsaved", f"rank {min(silent)} has not been heard for {self._timing.silence_s:g} s")
         elif now_s - self._since_s > self._timing.save_s:
             self._end(now_s, "unsaved", f"a checkpoint took more than {self._timing.save_s:g} s")
 
     def _hold(self, now_s: float) -> None:
-        silent = [rank for rank, seat in self._seats.items() if now_s - seat.heard_s > self._timing.timeout_s]
+        silent = self._silent(now_s, self._timing.timeout_s)
         if self._some(_PAST):
             self._end(now_s, "aborted", f"rank {self._first(_PAST)} went on")
         elif silent:
@@ -214,6 +219,9 @@ class Coordinator:
             if now_s - self._still_s > self._timing.timeout_s:
                 self._end(now_s, "aborted", f"a rank has waited {self._timing.timeout_s:g} s for the others")
         return self.order.epoch != epoch or self.order.phase == "idle"
+
+    def _silent(self, now_s: float, longest_s: float) -> list[int]:
+        return [rank for rank, seat in self._seats.items() if now_s - seat.heard_s > longest_s]
 
     def _stands_still(self) -> bool:
         reports = [seat.report for seat in self._seats.values() if seat.report.epoch == self.order.epoch]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import math
 import secrets
+import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +90,7 @@ class HubAgreement:
         self._mute_s = 0.0
         self._pending = True
         self._said = ""
+        self._written = threading.Event()
         self._member = self._join()
 
     def due(self, _step: int) -> bool:
@@ -111,6 +114,8 @@ class HubAgreement:
         self._pending = self._member.is_open or (self._member.unsaid and self.reached)
         self.pause_s = _HOLD_S if stance == "hold" else _WAIT_S
         self._say_why()
+        if stance == "save":
+            self._breathe()
         if stance == "exit":
             self._exchange(step, self._monotonic())
             self._member = self._join()  # a loop that goes on all the same is met as one that has just begun
@@ -118,6 +123,7 @@ class HubAgreement:
 
     def saved(self, ok: bool) -> None:
         """Say whether this rank's checkpoint is written."""
+        self._written.set()
         self._member.saved(ok)
 
     def due_in_s(self) -> float:
@@ -140,6 +146,7 @@ class HubAgreement:
 
     def close(self) -> None:
         """Leave the job."""
+        self._written.set()
         if self.reached:
             report = self._member.report
             try:
@@ -148,6 +155,18 @@ class HubAgreement:
                 _LOG.debug("gridpace: the hub did not hear that rank %d left.", report.rank)
         if self._on_close is not None:
             self._on_close()
+
+    def _breathe(self) -> None:
+        """Let the hub hear of this rank while the training writes its checkpoint, however long that takes."""
+        self._written = written = threading.Event()
+        message = {**self._request("sync"), "report": report_document(self._member.report)}
+
+        def breathe() -> None:
+            while not written.wait(min(self._timeout_s / 4, _KEEP_S)):
+                with suppress(HookError):
+                    self._ask(message)
+
+        threading.Thread(target=breathe, name="gridpace-breath", daemon=True).start()
 
     def _join(self) -> Member:
         self._pending = True

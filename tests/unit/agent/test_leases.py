@@ -181,6 +181,13 @@ def test_a_limit_that_went_with_the_driver_is_set_again_and_what_was_found_first
     assert node.again().after(11.0).gpus[0].limit_w == 650.0
 
 
+def test_a_lease_that_lapses_while_the_driver_is_loaded_anew_gives_back_what_was_found(node, gpu):
+    node.lease(300.0)
+    gpu.limit_w, gpu.energy = 700.0, 12.0
+    node.after(11.0)
+    assert gpu.limit_w == 650.0
+
+
 def test_a_killed_agent_goes_on_where_it_was_and_gives_back_within_the_lease_time(node, gpu):
     name, _, _ = node.lease(300.0)
     after = node.again()

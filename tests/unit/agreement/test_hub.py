@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -185,3 +186,28 @@ def test_a_rank_without_a_hub_trains_on_and_asks_seldom(caplog):
     assert len(asked) == 1
     assert sum("does not answer" in record.getMessage() for record in caplog.records) == 1
     assert 0.0 < agreement.due_in_s() <= 1.0
+
+
+@pytest.mark.parametrize("reached", [True, False])
+def test_a_long_checkpoint_is_waited_for_unless_nothing_is_heard_of_its_rank(tmp_path, reached):
+    hub = Hub(tmp_path, timing=replace(QUICK, save_s=30.0, silence_s=0.3))
+    leading, other = (RankThread(hub, rank, 2, timing=QUICK) for rank in (0, 1))
+    leading.wish = lambda step: Wish.HOLD if leading.saved else Wish.SAVE_HOLD
+    saved = other.agreement.saved
+
+    def write(ok):
+        if not reached:
+            other.agreement._ask = gone
+        time.sleep(0.9)
+        saved(ok)
+
+    other.agreement.saved = write
+    start(leading, other)
+    until(lambda: leading.held if reached else leading.failed)
+    assert (bool(leading.failed), bool(leading.held)) == (not reached, reached)
+    finish(leading, other)
+    hub.close()
+
+
+def gone(_message):
+    raise AgentGone("the hub", "it is not there.", "Wait.")

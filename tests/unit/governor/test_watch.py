@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 
 import pytest
 
@@ -64,3 +65,19 @@ def test_what_comes_of_a_limit_lowered_between_two_steps_is_said(calendar, caplo
         Governor(gpus=[gpu], feed=Feed(calendar), clock=ManualClock().clock, watch_s=3600.0),
     ):
         assert "300 W asked, denied; 650 W is in force." in caplog.text
+
+
+def test_a_limit_that_the_thread_is_about_to_set_is_not_set_twice(calendar):
+    """Nor does the second setting undo what someone else did after the first."""
+    gpu, asked, go_on = PlainGpu(), threading.Event(), threading.Event()
+    with Governor(gpus=[gpu], clock=ManualClock().clock) as governor:
+        gpu.before_set = lambda: asked.set() or go_on.wait(5)
+        lowering = threading.Thread(target=governor._lower, args=(300.0,))
+        lowering.start()
+        asked.wait(5)
+        limiting = threading.Thread(target=governor._limit, args=(300.0,))
+        limiting.start()
+        go_on.set()
+        lowering.join()
+        limiting.join()
+        assert gpu.sets == [300.0]
