@@ -13,28 +13,24 @@ call costs one look at the clock and one at a word of shared memory. Nothing is 
 from __future__ import annotations
 
 import atexit
-import logging
-import math
 import os
 import signal
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trainer_hooks.agreement.alone import Alone
 from trainer_hooks.agreement.collective import Collective
+from trainer_hooks.boundary import Boundary, Training
 from trainer_hooks.breakeven import IDLE_W_PER_GPU, CostMeter, PauseCosts, process_age_s
 from trainer_hooks.checkpoint import CheckpointTimer
 from trainer_hooks.clock import Clock
-from trainer_hooks.directive import Directive
-from trainer_hooks.errors import HookError
-from trainer_hooks.guide import NOTHING_ASKED, Guide
+from trainer_hooks.conduct import Conduct
+from trainer_hooks.guide import Guide
 from trainer_hooks.journal import Journal
 from trainer_hooks.limits import LimitSet
-from trainer_hooks.pauses import PauseRules, Pauses, Standing
+from trainer_hooks.pauses import PauseRules, Pauses
+from trainer_hooks.said import Said
 from trainer_hooks.signals import before_ending, not_before_ending, take_signals
-from trainer_hooks.simulated import SimulatedGpu
-from trainer_hooks.state import RECORDED, WORKING, GovernorState
 from trainer_hooks.steady import steady
 from trainer_hooks.watch import LimitWatch
 from trainer_hooks.watchdogs import grace_s, hold_cap_s
@@ -45,12 +41,13 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from trainer_hooks.agreement.collective import AllReduce
-    from trainer_hooks.agreement.wish import Agreement, Stance, Wish
+    from trainer_hooks.agreement.wish import Agreement
     from trainer_hooks.contract import RunCalendar
     from trainer_hooks.gpu import Gpu
     from trainer_hooks.metering import Metering
     from trainer_hooks.pauses import OnHold, OnOff
     from trainer_hooks.report import GovernorReport
+    from trainer_hooks.state import GovernorState
     from trainer_hooks.telemetry import TelemetryWriter
     from trainer_hooks.watch import Feed
     from trainer_hooks.watchdogs import Watchdog
@@ -58,11 +55,8 @@ if TYPE_CHECKING:
     Item = TypeVar("Item")
     Save = Callable[[], object]
 
-_LOG = logging.getLogger("trainer_hooks")
-_NOT_KNOWN = Directive("run", None, None, None)
 # A lower limit must be in force within 2 s of its event.
 WATCH_S = 1.0
-_LOOK_S = 1.0
 
 
 class Governor:
@@ -122,35 +116,42 @@ class Governor:
         strict: bool = False,
     ) -> None:
         self.should_exit = False
-        self.state: GovernorState = "safe"
-        self._run = run or (calendar.run if calendar else "")
+        self._say = Said()
         self._clock = steady(clock or Clock(), self._say)
         self._monotonic = self._clock.monotonic
         self._poll_s = poll_s
-        self._guide = Guide(calendar, self._clock, poll_s, self._say)
-        self._record_s = record_s
-        self._checkpoint = CheckpointTimer(save_lead_s, self._monotonic)
         self._strict = strict
-        self._said: set[str] = set()
         self._pid = os.getpid()
-        self._closed = False
-        self._drain = drain
+        self._closed = self._stop = False
+        self._steps = self._pending_tokens = 0
         self._agreement = agreement or (Collective(all_reduce, every) if all_reduce else Alone(may_pause=may_pause))
         self._due = self._agreement.due
+        self._guide = Guide(calendar, self._clock, poll_s, self._say)
+        self._checkpoint = CheckpointTimer(save_lead_s, self._monotonic)
         self._costs = CostMeter(gpus, costs or PauseCosts(IDLE_W_PER_GPU * len(gpus)), self._monotonic)
-        rules = PauseRules(on_off, on_hold, hold_cap_s(timers, drained=False), hold_cap_s(timers, drained=True))
-        self._grace_s = grace_s(timers)
-        self._pauses = Pauses(rules, lambda: self._costs.costs, self._monotonic)
-        self._limits = LimitSet(gpus, self._monotonic)
-        self._limits_lock = threading.Lock()
-        # A twin has no work of its own: it draws power for the states in which this training works.
-        self._twins = tuple(gpu for gpu in gpus if isinstance(gpu, SimulatedGpu))
+        limits = LimitSet(gpus, self._monotonic)
         self._journal = Journal(gpus, self._clock, telemetry, metering)
-        self._steps = self._pending_tokens = 0
-        self._looked_s = -math.inf
-        self._stop = False
+        name = run or (calendar.run if calendar else "")
+        self._conduct = Conduct(name, gpus, self._guide, self._journal, limits, record_s, self._say)
+        rules = PauseRules(on_off, on_hold, hold_cap_s(timers, drained=False), hold_cap_s(timers, drained=True))
+        self._boundary = Boundary(
+            Training(
+                clock=lambda: self._clock,
+                enter=lambda state: self._enter(state),  # noqa: PLW0108 - looked up at each call, so that it can be replaced
+                drain=drain,
+                fault=self._fault,
+                say=self._say,
+                strict=strict,
+                grace_s=grace_s(timers),
+            ),
+            self._guide,
+            self._agreement,
+            Pauses(rules, lambda: self._costs.costs, self._monotonic),
+            self._checkpoint,
+            self._costs,
+            self._conduct,
+        )
         self._wake_s = self._monotonic()
-        self._set_busy()
         self._watch = LimitWatch(feed, self._clock, self._lower, self._wake, watch_s) if feed and watch_s else None
         self._guide.feed = self._watch or feed
         atexit.register(self.close)
@@ -159,6 +160,11 @@ class Governor:
         if self._watch:
             self._watch.start()
         self._begin()
+
+    @property
+    def state(self) -> GovernorState:
+        """What the training does now."""
+        return self._conduct.state
 
     @property
     def calendar(self) -> RunCalendar | None:
@@ -281,8 +287,8 @@ class Governor:
     def report(self) -> GovernorReport:
         """Sum up what was done so far."""
         if not self._closed:
-            self._count(self._record)
-        return self._journal.report(self._run, self.calendar)
+            self._count(self._conduct.record)
+        return self._journal.report(self._conduct.run, self.calendar)
 
     def close(self) -> None:
         """Write the last record and give the limits back; also done when Python exits."""
@@ -293,9 +299,9 @@ class Governor:
         not_before_ending(self.close)
         if self._watch:
             self._watch.close()
-        self._count(self._record)
+        self._count(self._conduct.record)
         self._journal.close()
-        self._count(lambda: self._limit(None))
+        self._count(lambda: self._conduct.limit(None))
         self._count(self._agreement.close)
         self._wake_s = float("inf")
         self._due = _never
@@ -309,11 +315,8 @@ class Governor:
         self.close()
 
     def _begin(self) -> None:
-        """Take the first limit before the first step; a pause waits for a step boundary."""
         try:
-            asked = self._ask()
-            if asked.state == "run":
-                self._carry_on(asked)
+            self._boundary.begin()
         except Exception as error:
             self._fault(error)
 
@@ -323,224 +326,36 @@ class Governor:
         if self.should_exit and not self._stop:
             self._say("the loop did not end at should_exit: off windows are waited out from now on.")
             self.should_exit = False
-            self._pauses.rules = replace(self._pauses.rules, on_off="wait")
-        asked = NOTHING_ASKED
-        stance: Stance = "go"
-        while not self.should_exit:
-            asked = self._heard()
-            stance = self._agreement.stance(self._steps, self._wish(asked, save))
-            if stance in {"go", "failed"}:
-                break
-            if stance == "exit":
-                self._exit()
-            elif stance == "save":
-                self._write_checkpoint(save)
-            else:
-                self._stay(asked, stance)
+            self._boundary.wait_out_from_now()
         if not self.should_exit:
-            self._go_on(asked, stance)
-        self._schedule(asked)
-
-    def _heard(self) -> Directive:
-        """Ask the calendar; a fault of it must not keep this rank from meeting the others."""
-        try:
-            return self._ask()
-        except Exception as error:
-            if self._strict:
-                raise
-            self._fault(error)
-            return _NOT_KNOWN
-
-    def _ask(self) -> Directive:
-        self._refresh()
-        asked = self._guide.ask(self._checkpoint.lead_s)
-        if asked.state in {"hold", "off"} and not self._agreement.may_pause:
-            self._say("a pause is due, but several ranks cannot pause each by its own clock: only limits follow.")
-            return Directive("run", asked.window, None, asked.until)
-        return asked
-
-    def _wish(self, asked: Directive, save: Save | None) -> Wish:
-        saved = self._checkpoint.holds(self._steps)
-        if save is None and not saved and (self._stop or asked.boundary is not None) and self._agreement.leads:
-            self._say("a checkpoint is due, but step() was given no save: the run waits instead of ending.")
-        stands = Standing(saved, save is not None, self._checkpoint.wait_s() > 0, self._stop)
-        if not self._agreement.leads:
-            asked = NOTHING_ASKED
-        remaining_s = self._guide.remaining_s() if asked.state == "hold" else 0.0
-        return self._pauses.wish(asked, remaining_s, stands)
-
-    def _refresh(self) -> None:
-        try:
-            newer = self._guide.newer()
-        except HookError:
-            if self._strict:
-                raise
-            return
-        if newer is not None:
-            self._record()
-            self._guide.calendar = newer
-            self._run = self._run or newer.run
-
-    def _go_on(self, asked: Directive, stance: Stance) -> None:
-        """Train the next step, also where a pause is asked for that cannot be yet."""
-        if stance == "failed":
-            self._checkpoint.put_off()
-        resumes = self._pauses.held()
-        self._pauses.ended()
-        if asked is _NOT_KNOWN:
-            return
-        if asked.state in {"run", "safe"} and not resumes:
-            self._carry_on(asked)
-            return
-        if asked.window is not None and asked.window.gpu_power_limit_w is not None:
-            self._limit(asked.window.gpu_power_limit_w)
-        self._enter("resume" if resumes else "run" if self._checkpoint.wait_s() else "drain")
-
-    def _carry_on(self, asked: Directive) -> None:
-        limit_w = asked.window.gpu_power_limit_w if asked.window else None
-        self._limit(limit_w)
-        # Without its agent nobody can say that the limit asked for is the one in force.
-        is_safe = asked.state == "safe" or bool(self._limits.agent_gone)
-        self._enter("safe" if is_safe else "run" if limit_w is None else "cap")
-
-    def _stay(self, asked: Directive, stance: Stance) -> None:
-        """Wait at the step boundary, for the others or for the window's end."""
-        nap_s = self._agreement.pause_s
-        if stance == "hold":
-            self._empty()
-            self._pauses.holding()
-            self._enter("wait" if asked.state == "off" and self._pauses.rules.on_off == "wait" else "hold")
-            self._limit(asked.window.gpu_power_limit_w if asked.window else None)
-            nap_s = min(nap_s, self._pauses.left_s())
-            if asked.until is not None:
-                nap_s = min(nap_s, (asked.until - self._clock.wall()).total_seconds())
-        else:
-            self._enter("drain")
-        self._clock.sleep(max(nap_s, 0.0))
-        # A board that is asked often does not come to rest.
-        if stance != "hold" or self._monotonic() - self._looked_s < _LOOK_S:
-            return
-        self._looked_s = self._monotonic()
-        self._costs.idle()
-        self._keep_records()
-
-    def _empty(self) -> None:
-        """Let the device come to rest before a pause, so that nothing is outstanding in it."""
-        if self._drain is None or self._pauses.drained:
-            return
-        self._enter("drain")
-        try:
-            self._drain()
-            self._pauses.drained = True
-        except Exception as error:
-            self._drain = None
-            self._fault(error)
-
-    def _exit(self) -> None:
-        self._enter("exit")
-        self._limit(None)
-        self.should_exit = True
-        why = "the job was told to stop" if self._stop else "the calendar gives the GPUs back"
-        _LOG.info("gridpace: %s; the checkpoint is written and the loop should end.", why)
-
-    def _write_checkpoint(self, save: Save | None) -> None:
-        """Write a checkpoint unless the state is already in one, and tell the others what came of it."""
-        error = None
-        if save is not None and not self._checkpoint.holds(self._steps):
-            self._empty()
-            self._enter("save")
-            self._costs.save_begins()
-            error = self._checkpoint.write(save, self._steps)
-            if error is None:
-                self._costs.save_ended()
-                self._compare_with_grace()
-        self._agreement.saved(error is None)
-        if error is not None:
-            self._enter("run")
-            _LOG.warning("gridpace: the checkpoint failed (%r); training goes on, next try later.", error)
-            if self._strict:
-                raise error
-
-    def _compare_with_grace(self) -> None:
-        save_s = self._costs.costs.save_s
-        if save_s > self._grace_s:
-            self._say(
-                f"a checkpoint takes {save_s:.0f} s, but a job that is told to end is killed after "
-                f"{self._grace_s:.0f} s by default: raise that time "
-                "(terminationGracePeriodSeconds, or --signal and KillWait)."
-            )
-
-    def _limit(self, limit_w: float | None) -> None:
-        if limit_w != self._limits.limit_w:
-            self._record()
-        elif self._limits.answered:
-            return
-        with self._limits_lock:
-            if limit_w == self._limits.limit_w and self._limits.answered:
-                return  # the watch has just asked for the same
-            sentences = self._limits.set(limit_w)
-        for sentence in sentences:
-            self._say(sentence)
+            self.should_exit = self._boundary.attend(self._steps, save, lambda: self._stop)
+        self._schedule()
 
     def _lower(self, limit_w: float) -> None:
-        """Lower the limit beside the training, between two steps."""
-        with self._limits_lock:
-            present_w = self._limits.limit_w
-            if self._closed or self.should_exit or (present_w is not None and present_w <= limit_w):
-                return
-            sentences = self._limits.set(limit_w)
-        for sentence in sentences:
-            self._say(sentence)
+        """Lower the limit beside the training, between two steps, while the GPUs are this training's."""
+        self._conduct.lower(limit_w, lambda: not self._closed and self.state != "exit")
 
     def _wake(self) -> None:
         self._guide.look_soon()
         self._wake_s = self._monotonic()
 
     def _enter(self, state: GovernorState) -> None:
-        if RECORDED[state] != RECORDED[self.state]:
-            self._record()
-        if state != self.state:
-            self.state = state
-            self._set_busy()
+        self._conduct.enter(state)
 
-    def _set_busy(self) -> None:
-        for twin in self._twins:
-            twin.set_busy(self.state in WORKING)
-
-    def _schedule(self, asked: Directive) -> None:
+    def _schedule(self) -> None:
         """Set when step() next looks up, by the monotonic clock."""
         if self.should_exit:
             # A loop that goes on all the same is met again at its next step, unless the job itself was told to stop.
             self._wake_s = float("inf") if self._stop else self._monotonic()
             return
-        self._keep_records()
-        lead_s, retry_s = self._checkpoint.lead_s, self._checkpoint.wait_s()
-        waits_s = [self._record_s - self._journal.age_s(), self._agreement.due_in_s(), self._limits.due_in_s()]
-        waits_s += [self._guide.due_in_s(lead_s), *([retry_s] if retry_s else [])]
-        if self.state == "resume":
-            waits_s.append(0.0)
-        elif self.state == "drain" and asked.state not in {"run", "safe"}:
-            waits_s.append(self._agreement.retry_s)
-        self._wake_s = self._monotonic() + max(min(waits_s), 0.0)
+        self._conduct.keep_records()
+        wait_s = min(self._boundary.due_in_s(), self._conduct.due_in_s())
+        self._wake_s = self._monotonic() + max(wait_s, 0.0)
 
     def _take_tokens(self) -> None:
         tokens, self._pending_tokens = self._pending_tokens, 0
         self._journal.tokens.add(tokens)
         self._journal.note_steps(self._steps)
-
-    def _keep_records(self) -> None:
-        for sentence in self._limits.notices():
-            _LOG.warning("gridpace: %s", sentence)
-        self._journal.sample()
-        if self._journal.age_s() >= self._record_s:
-            self._record()
-
-    def _record(self) -> None:
-        error = self._journal.cut(self._run, RECORDED[self.state], self.calendar, self._limits)
-        if error is not None:
-            self._say(f"telemetry cannot be written ({error}); records are kept and tried again.")
-        for notice in self._journal.notices():
-            self._say(notice)
 
     def _count(self, action: Callable[[], object]) -> None:
         try:
@@ -555,11 +370,6 @@ class Governor:
         # a fault that comes back must not be met again in every step
         self._wake_s = self._monotonic() + self._poll_s
         self._say(f"a fault of the Governor, training goes on: {error!r}")
-
-    def _say(self, sentence: str) -> None:
-        if sentence not in self._said:
-            self._said.add(sentence)
-            _LOG.warning("gridpace: %s", sentence)
 
 
 def _never(_step: int) -> bool:

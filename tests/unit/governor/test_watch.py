@@ -75,7 +75,7 @@ def test_a_limit_that_the_thread_is_about_to_set_is_not_set_twice(calendar):
         lowering = threading.Thread(target=governor._lower, args=(300.0,))
         lowering.start()
         asked.wait(5)
-        limiting = threading.Thread(target=governor._limit, args=(300.0,))
+        limiting = threading.Thread(target=governor._conduct.limit, args=(300.0,))
         limiting.start()
         go_on.set()
         lowering.join()
