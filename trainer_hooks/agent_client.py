@@ -35,6 +35,8 @@ _LOG = logging.getLogger("trainer_hooks")
 class _Lease(NamedTuple):
     name: str  # empty where the agent has not been reached yet
     limit_w: float
+    # The agent did not take this limit yet; under its name an earlier one may live.
+    is_due: bool = False
 
 
 class AgentClient:
@@ -69,6 +71,7 @@ class AgentClient:
         self._overridden: set[str] = set()
         self._notices: deque[str] = deque(maxlen=_NOTICES)
         self._fault: AgentGone | None = None
+        self._refusal = ""
         self._etags: dict[str, str | None] = {}
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
@@ -93,7 +96,7 @@ class AgentClient:
         self._mine()
         with self._changing:
             known = self._leases.get(gpu)
-            lease = _Lease(known.name if known else "", limit_w)
+            lease = _Lease(known.name if known else "", limit_w, is_due=True)
             try:
                 verdict, name = self._lease(gpu, lease)
             except (AgentGone, AgentBusy) as error:
@@ -189,15 +192,18 @@ class AgentClient:
         except AgentGone:
             return
         except HookError as error:
-            self._notices.append(f"the agent renews no lease: {error}")
+            if str(error) != self._refusal:
+                self._notices.append(f"the agent renews no lease: {error}")
+            self._refusal = str(error)
             return
+        self._refusal = ""
         if run:
             etag = answer.get("etag")
             self._etags[run] = etag if isinstance(etag, str) else None
         self._look(answer.get("gpus"))
         kept = answer.get("kept")
         for gpu, lease in leases.items():
-            if not (isinstance(kept, dict) and kept.get(lease.name) is True):
+            if lease.is_due or not (isinstance(kept, dict) and kept.get(lease.name) is True):
                 self._again(gpu, lease)
 
     def close(self) -> None:
@@ -214,17 +220,17 @@ class AgentClient:
         row = Node(self._send(request), f"answer of {self.path}", "").list("verdicts")[0].expect_object()
         return _verdict(row), row.text("lease")
 
-    def _again(self, gpu: str, lapsed: _Lease) -> None:
+    def _again(self, gpu: str, lease: _Lease) -> None:
         with self._changing:
-            if self._leases.get(gpu) != lapsed:
+            if self._leases.get(gpu) != lease:
                 return  # changed or ended while the heartbeat was under way
-            verdict = self.limit(gpu, lapsed.limit_w)
+            verdict = self.limit(gpu, lease.limit_w)
             if verdict.applied:
-                why = "the lease had lapsed; " if lapsed.name else ""
-                self._notices.append(f"GPU {gpu}: {why}{lapsed.limit_w:g} W is leased {'again' if why else 'now'}.")
+                why = "" if lease.is_due else "the lease had lapsed; "
+                self._notices.append(f"GPU {gpu}: {why}{lease.limit_w:g} W is leased {'again' if why else 'now'}.")
             elif verdict.outcome in {"denied", "unsupported"}:
                 del self._leases[gpu]
-                self._notices.append(f"GPU {gpu}: {lapsed.limit_w:g} W is not leased any more: {verdict.why}")
+                self._notices.append(f"GPU {gpu}: {lease.limit_w:g} W is not leased any more: {verdict.why}")
 
     def _look(self, states: object) -> None:
         for state in states if isinstance(states, list) else []:
@@ -238,8 +244,11 @@ class AgentClient:
                 self._notices.append(f"GPU {gpu}: someone else has set another limit, {state.get('prior_w')} W.")
 
     def _send(self, request: dict[str, Any], *, probe: bool = False) -> dict[str, Any]:
-        if self._fault is not None and not probe:
-            raise self._fault  # known to be gone: nobody waits for it but the heartbeat, which finds it again
+        fault = self._fault
+        if fault is not None and not probe:
+            # Known to be gone: nobody waits for it but the heartbeat, which finds it again. A new error each time,
+            # because one that is raised again keeps every frame it has passed.
+            raise AgentGone(fault.what, fault.why, fault.fix)
         try:
             answer = self._ask(self.path, request, self._timeout_s)
         except AgentGone as error:
@@ -254,13 +263,16 @@ class AgentClient:
         return answer
 
     def _beat_on(self) -> None:
-        if self._thread is None or not self._thread.is_alive():
-            self._stop.clear()
-            self._thread = threading.Thread(target=self._run, name="gridpace-heartbeat", daemon=True)
+        if self._thread is None or self._stop.is_set() or not self._thread.is_alive():
+            # An event of its own for each thread: one that was told to stop stays told.
+            self._stop = threading.Event()
+            self._thread = threading.Thread(
+                target=self._run, args=(self._stop,), name="gridpace-heartbeat", daemon=True
+            )
             self._thread.start()
 
-    def _run(self) -> None:
-        while not self._stop.wait(min(self.ttl_s / _BEATS_PER_LEASE, _LONGEST_BEAT_S)):
+    def _run(self, stop: threading.Event) -> None:
+        while not stop.wait(min(self.ttl_s / _BEATS_PER_LEASE, _LONGEST_BEAT_S)):
             self._beat_safely()
 
     def _beat_safely(self) -> None:

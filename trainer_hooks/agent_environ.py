@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,6 @@ DEFAULT_SOCKET = Path("/run/gridpace/agent.sock")
 _SHORTEST_S, _LONGEST_S = 0.2, 3600.0
 # One client for all of a process: its leases are renewed by one thread, and with one request.
 _clients: dict[tuple[str, float], AgentClient] = {}
-_lock = threading.Lock()
 
 
 def agent_client(environ: Mapping[str, str]) -> AgentClient | None:
@@ -52,8 +50,7 @@ def agent_client(environ: Mapping[str, str]) -> AgentClient | None:
             f"{text!r} is not a number of seconds from {_SHORTEST_S:g} to {_LONGEST_S:g}.",
             "Set one, or unset it.",
         )
-    with _lock:
-        return _clients.setdefault((path, lease_s), AgentClient(path, ttl_s=lease_s))
+    return _clients.setdefault((path, lease_s), AgentClient(path, ttl_s=lease_s))
 
 
 def leased(gpus: Sequence[Gpu], client: AgentClient | None) -> tuple[Gpu, ...]:

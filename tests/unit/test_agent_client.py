@@ -253,3 +253,53 @@ def test_a_governor_is_in_safe_mode_without_its_agent_and_says_so_once_each_time
     told = [record.getMessage() for record in caplog.records]
     assert sum("the agent is gone" in text for text in told) == 2
     assert sum("the agent answers again" in text for text in told) == 2
+
+
+def test_a_change_that_the_agent_puts_off_is_asked_for_again_though_the_lease_lives(client, wire):
+    client.limit(A, 400.0)
+    wire.refuses = AgentBusy("lease", "too often.", "Wait.")
+    assert client.limit(A, 300.0).outcome == "lost"
+    wire.refuses = None
+    asked = len(wire.asked)
+    client.beat()
+    assert wire.asked[asked:] == ["renew", "lease"]
+    assert client.notices() == (f"GPU {A}: 300 W is leased now.",)
+    client.beat()
+    assert wire.asked[-1] == "renew"
+
+
+def test_a_refusal_to_renew_is_told_once(client, wire):
+    client.limit(A, 300.0)
+    wire.refuses = AgentError("renew", "no.", "Ask.")
+    client.beat()
+    client.beat()
+    assert len(client.notices()) == 1
+    wire.refuses = None
+    client.beat()
+    wire.refuses = AgentError("renew", "no.", "Ask.")
+    client.beat()
+    assert len(client.notices()) == 1
+
+
+def test_an_agent_that_stays_away_costs_no_memory(client, wire):
+    wire.gone = True
+    client.limit(A, 300.0)
+    for _ in range(20):
+        with pytest.raises(AgentGone):
+            client.calendar("run", "")
+    frames, trace = 0, client._fault.__traceback__
+    while trace is not None:
+        frames, trace = frames + 1, trace.tb_next
+    assert frames < 10
+
+
+def test_leases_after_a_close_are_renewed_again():
+    beats = []
+    client = AgentClient("/x", ttl_s=0.02, ask=lambda _path, request, _s: beats.append(request["op"]) or {})
+    client.newer("run", "")
+    client.close()
+    client._etags.clear()
+    client.newer("run", "")
+    beats.clear()
+    until(lambda: beats.count("renew") > 1)
+    client.close()

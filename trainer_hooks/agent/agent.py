@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from trainer_hooks.wire import Peer
 
 _LOG = logging.getLogger("trainer_hooks.agent")
+# A third of the unit's WatchdogSec: the service manager hears of a living agent in time, however rarely it samples.
+_LONGEST_PAUSE_S = 20.0
 
 
 class Agent:
@@ -103,6 +105,8 @@ class Agent:
                 self._hub.close()
             if self._metrics is not None:
                 self._metrics.close()
+            # An agent that cannot begin renews nothing: what an earlier one held would stay for good.
+            self.book.close()
             os.close(self._lock)
             raise
 
@@ -130,7 +134,7 @@ class Agent:
                 _LOG.exception("gridpace-agent: a look at the boards failed; the next one follows.")
                 pause_s = self._config.sample_s
             notify("WATCHDOG=1", self._environ)
-            self._wake.wait(pause_s)
+            self._wake.wait(min(pause_s, _LONGEST_PAUSE_S))
             self._wake.clear()
 
     def look(self) -> float:

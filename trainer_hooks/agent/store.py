@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 from contextlib import suppress
 from dataclasses import dataclass
@@ -141,10 +142,12 @@ def _board_document(held: Held) -> dict[str, Any]:
                 "pid": claim.pid,
                 "grant": claim.grant,
                 "ttl_s": claim.ttl_s,
+                # monotonic time of the kernel, which goes on where the agent does not
+                **({} if claim.held_w is None else {"held_w": claim.held_w, "due_s": claim.due_s}),
             }
             for claim in held.claims
             # one without an end is the agent's own, which it makes again if there is still cause
-            if claim.ttl_s < float("inf")
+            if claim.ttl_s < math.inf
         ],
     }
 
@@ -160,6 +163,7 @@ def _board_from(board: Node, now_s: float, with_claims: bool) -> Held:
 
 def _claim_from(claim: Node, now_s: float) -> Claim:
     ttl_s = claim.number("ttl_s")
+    waits = "held_w" in claim.value
     return Claim(
         claim_id=claim.text("id"),
         limit_w=claim.number("limit_w"),
@@ -168,4 +172,6 @@ def _claim_from(claim: Node, now_s: float) -> Claim:
         grant=claim.text("grant"),
         ttl_s=ttl_s,
         expires_s=now_s + ttl_s,
+        held_w=claim.number("held_w") if waits else None,
+        due_s=claim.number("due_s") if waits else -math.inf,
     )

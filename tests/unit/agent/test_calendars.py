@@ -332,3 +332,9 @@ def test_outages_are_told_once_and_the_pause_grows(tmp_path, root, caplog):
 def test_a_secret_does_not_show_itself(key):
     secret = read_secret(key, 8)
     assert KEY not in f"{secret} {secret!r}"
+
+
+def test_a_token_for_this_machine_does_not_go_by_way_of_a_proxy(web, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert HttpOrigin(web.url, Secret(TOKEN.encode())).get("current", 256) is not None
