@@ -38,9 +38,10 @@ def environment(root, **more):
     return {**kept, "PYTHONPATH": str(root), "GRIDPACE_SIMULATE": "2", **more}
 
 
-def launch(root, calendar, *arguments, **options):
+def launch(root, calendar, *arguments, more=None, **options):
     """Start gridpace-run; `--` and the command come last in the arguments."""
-    environ = environment(root, GRIDPACE_RUN=RUN, **({"GRIDPACE_CALENDAR": str(calendar)} if calendar else {}))
+    found = {"GRIDPACE_CALENDAR": str(calendar)} if calendar else {}
+    environ = environment(root, GRIDPACE_RUN=RUN, **found, **(more or {}))
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
     return subprocess.Popen([*COMMAND, *arguments], env=environ, text=True, **{**streams, **options})
 

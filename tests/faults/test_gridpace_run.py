@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launched import launch, publish, publish_to, read_lines, read_to
+from tests.launched import SWEEP, environment, launch, publish, publish_to, read_lines, read_to
 from trainer_hooks.telemetry import read_records
 
 # Python without site packages starts in a few hundredths of a second.
@@ -230,3 +230,32 @@ def _read_until(terminal, wanted, timeout_s=60.0):
         if select.select([terminal], [], [], 0.1)[0]:
             seen += os.read(terminal, 1024).decode()
     return seen
+
+
+def test_a_governor_inside_the_job_finds_nothing_to_follow(root, tmp_path):
+    publish(tmp_path / "run.json", (60, "run", 250.0, "none"))
+    script = "import os; print(sorted(name for name in os.environ if name.startswith('GRIDPACE_')))"
+    environ = {"GRIDPACE_AGENT": str(tmp_path / "agent.sock"), "GRIDPACE_METRICS": str(tmp_path / "m.prom")}
+    arguments = ("--telemetry", str(tmp_path / "t.jsonl"), "--", *PYTHON, script)
+    code, out, _ = finish(launch(root, tmp_path / "run.json", *arguments, more=environ))
+    assert (code, out) == (0, "['GRIDPACE_SIMULATE']\n")
+    assert list(tmp_path.glob("m.*.prom")), "the metrics are those of the board's one meter"
+
+
+def test_a_reader_that_goes_away_ends_neither_a_sweep_nor_its_training(root, tmp_path):
+    """The steps go on being counted, to where the training ends by itself; the file is not made of that."""
+    script = "import time\nfor step in range(40): print('step', step, flush=True); time.sleep(0.01)\nopen('done', 'w')"
+    options = ("--out", str(tmp_path / "sweep.json"), "--idle", "0")
+    with subprocess.Popen(
+        [*SWEEP, *options, "--", *PYTHON, script],
+        env=environment(root),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        process.stdout.close()
+        told = process.stderr.read()
+    assert process.returncode == 1
+    assert "0 of 6 limits are measured" in told
+    assert (tmp_path / "done").exists()

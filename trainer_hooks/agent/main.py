@@ -16,6 +16,7 @@ from trainer_hooks.agent.systemd import log_to_stderr
 from trainer_hooks.devices import machine_gpus
 from trainer_hooks.errors import GpuError, HookError
 from trainer_hooks.gpu import NvmlSession
+from trainer_hooks.stdio import fill_standard_streams, tell
 
 _USAGE, _NO_GPU = 2, 4  # exit codes of the whole house
 
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     only.add_argument("--check", action="store_true", help="say whether the configuration is good, and end")
     only.add_argument("--restore", action="store_true", help="give back what a dead agent left, and end")
     given = parser.parse_args(arguments)
+    fill_standard_streams()
     log_to_stderr(os.environ)
     try:
         config = read_config(given.config)
@@ -51,10 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             _run(Agent(config, gpus))
     except GpuError as error:
-        sys.stderr.write(f"{error}\n")
+        tell(f"{error}\n")
         return _NO_GPU
     except HookError as error:
-        sys.stderr.write(f"{error}\n")
+        tell(f"{error}\n")
         return _USAGE
     return 0
 

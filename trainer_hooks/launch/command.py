@@ -14,13 +14,16 @@ from trainer_hooks.errors import HookError
 from trainer_hooks.launch.job import adopt_orphans
 from trainer_hooks.launch.session import BLOCKED, Ending, Manner, Session
 from trainer_hooks.settings import governor_arguments
+from trainer_hooks.stdio import fill_standard_streams, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _USAGE = 2
-# The job is steered from outside; a Governor that found the calendar inside it would do everything twice.
-_OURS = ("GRIDPACE_CALENDAR", "GRIDPACE_TELEMETRY")
+_LONGEST_S = 7 * 86_400.0  # a calendar is about a week
+# The job is steered from outside; a Governor that found a calendar inside it, here or at the node's agent, would do
+# everything twice.
+_OURS = ("GRIDPACE_CALENDAR", "GRIDPACE_RUN", "GRIDPACE_AGENT", "GRIDPACE_TELEMETRY", "GRIDPACE_METRICS")
 
 _DESCRIPTION = """\
 Run a training that cannot be changed under a run calendar: power limits on its GPUs, a signal to save
@@ -34,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: Arguments; those of the process if None.
     """
+    fill_standard_streams()
     options = _parser().parse_args(arguments)
     argv = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not argv:
@@ -46,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         found, notice = governor_arguments(environ, clock)
     except HookError as error:
-        sys.stderr.write(f"gridpace-run: {error}\n")
+        tell(f"gridpace-run: {error}\n")
         sys.exit(_USAGE)
     if notice:
         logging.getLogger("trainer_hooks").warning("gridpace: %s", notice)
@@ -60,11 +64,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         run=found["run"],
         gpus=found.get("gpus", ()),
         telemetry=found.get("telemetry"),
+        metering=found.get("metering"),
         clock=clock,
     )
     ending = session.run()
     if not options.quiet:
-        sys.stderr.write(_told(ending))
+        tell(_told(ending))
     sys.exit(ending.code)
 
 
@@ -125,8 +130,8 @@ def _seconds(text: str) -> float:
         value = float(text)
     except ValueError:
         value = -1.0
-    if not 0.0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds of 0 or more")
+    if not 0.0 <= value <= _LONGEST_S:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 0 to {_LONGEST_S:.0f}")
     return value
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
 import signal
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -14,6 +14,8 @@ from trainer_hooks.launch.course import FREE, course, next_run
 from trainer_hooks.launch.job import CANNOT_RUN, NOT_FOUND, Job
 from trainer_hooks.limits import LimitSet
 from trainer_hooks.simulated import SimulatedGpu
+from trainer_hooks.stdio import tell
+from trainer_hooks.steady import steady
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from trainer_hooks.feed import CalendarFeed
     from trainer_hooks.gpu import Gpu
     from trainer_hooks.launch.course import Course
+    from trainer_hooks.metering import Metering
     from trainer_hooks.report import GovernorReport
     from trainer_hooks.telemetry import TelemetryWriter
 
@@ -96,6 +99,7 @@ class Session:
         run: Name of the run, for records.
         gpus: Boards to limit and to meter.
         telemetry: Where records go.
+        metering: What is metered beside the boards, and how processes agree on these; None meters all boards given.
         clock: Time.
     """
 
@@ -110,6 +114,7 @@ class Session:
         run: str,
         gpus: Sequence[Gpu],
         telemetry: TelemetryWriter | None,
+        metering: Metering | None = None,
         clock: Clock,
     ) -> None:
         self._argv = tuple(argv)
@@ -117,9 +122,10 @@ class Session:
         self._manner = manner
         self._feed = feed
         self._run = run
-        self._clock = clock
+        self._said: set[str] = set()
+        self._clock = steady(clock, self._say)
         self._limits = LimitSet(gpus)
-        self._journal = Journal(gpus, clock, telemetry)
+        self._journal = Journal(gpus, self._clock, telemetry, metering)
         self._twins = tuple(gpu for gpu in gpus if isinstance(gpu, SimulatedGpu))
         self._floor_w = _floor_w(gpus)
         self._calendar: RunCalendar | None = None
@@ -131,7 +137,6 @@ class Session:
         self._saved: set[datetime] = set()
         self._kill_at_s: float | None = None
         self._told_to_end = False
-        self._said: set[str] = set()
 
     def run(self) -> Ending:
         """Run the command to its end, or to the end that the calendar sets.
@@ -146,6 +151,7 @@ class Session:
             if self._job is not None:
                 self._job.clear(self._manner.grace_s, self._clock)
             self._become("exit", None)
+            self._journal.close()
         return Ending(self._code, self._starts, self._journal.report(self._run, self._calendar))
 
     def _ended(self) -> bool:
@@ -160,13 +166,16 @@ class Session:
         if self._job is None:
             return self._start_or_wait(asked, pause=pause)
         if pause and self._kill_at_s is None:
-            self._say(f"the calendar gives the GPUs back: SIGTERM, and SIGKILL {self._manner.grace_s:g} s later.")
+            _LOG.warning(
+                "gridpace: the calendar gives the GPUs back: SIGTERM, and SIGKILL %g s later.", self._manner.grace_s
+            )
             self._job.send(signal.SIGTERM)
             self._job.send(signal.SIGCONT)  # a stopped job could not act on it
             self._kill_at_s = self._clock.monotonic() + self._manner.grace_s
         elif self._kill_at_s is not None and self._clock.monotonic() >= self._kill_at_s:
-            self._say("the job did not end within its grace: SIGKILL.")
+            _LOG.warning("gridpace: the job did not end within its grace: SIGKILL.")
             self._job.send(signal.SIGKILL)
+            self._kill_at_s = math.inf
         elif self._kill_at_s is None:
             self._steer(self._job, asked)
         return False
@@ -190,7 +199,7 @@ class Session:
             self._job = Job(self._argv, self._environ, self._mask)
         except OSError as error:
             self._code = NOT_FOUND if isinstance(error, FileNotFoundError) else CANNOT_RUN
-            sys.stderr.write(f"gridpace-run: {self._argv[0]}: {error.strerror}\n")
+            tell(f"gridpace-run: {self._argv[0]}: {error.strerror}\n")
             return False
         self._starts += 1
         self._kill_at_s = None
@@ -241,7 +250,7 @@ class Session:
 
     def _wait(self, until: datetime | None = None) -> None:
         """Sleep until a signal, the next tick or the next boundary; hand signals on."""
-        wait_s = _TICK_S
+        wait_s = min(_TICK_S, self._limits.due_in_s())
         for moment in (until, self._asked().until):
             if moment is not None:
                 wait_s = min(wait_s, (moment - self._clock.wall()).total_seconds())
@@ -250,6 +259,8 @@ class Session:
         info = signal.sigtimedwait(BLOCKED, max(wait_s, 0.0))
         if info is not None:
             self._hand_on(signal.Signals(info.si_signo))
+        for notice in self._limits.notices():
+            _LOG.warning("gridpace: %s", notice)
         self._journal.sample()
         if self._journal.age_s() >= _RECORD_S:
             self._record()
@@ -289,6 +300,8 @@ class Session:
         error = self._journal.cut(self._run, self._state, self._calendar, self._limits)
         if error is not None:
             self._say(f"telemetry cannot be written ({error}); records are kept and tried again.")
+        for notice in self._journal.notices():
+            self._say(notice)
 
     def _say(self, sentence: str) -> None:
         if sentence not in self._said:

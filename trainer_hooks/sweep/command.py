@@ -17,6 +17,7 @@ from trainer_hooks.errors import HookError, SweepError
 from trainer_hooks.launch.job import CANNOT_RUN, NOT_FOUND, Job, adopt_orphans
 from trainer_hooks.settings import environment_gpus
 from trainer_hooks.simulated import SimulatedGpu
+from trainer_hooks.stdio import fill_standard_streams, tell
 from trainer_hooks.sweep.steps import STEP_LINE, StepFile, StepLines
 from trainer_hooks.sweep.sweep import Sweep, draw_w
 
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: Arguments; those of the process if None.
     """
+    fill_standard_streams()
     parser = _parser()
     options = parser.parse_args(arguments)
     argv = options.command[1:] if options.command[:1] == ["--"] else options.command
@@ -53,10 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         sys.exit(_swept(argv, options))
     except SweepError as error:
-        sys.stderr.write(f"gridpace-sweep: {error}\n")
+        tell(f"gridpace-sweep: {error}\n")
         sys.exit(_FAILED)
     except HookError as error:
-        sys.stderr.write(f"gridpace-sweep: {error}\n")
+        tell(f"gridpace-sweep: {error}\n")
         sys.exit(_USAGE)
 
 
@@ -94,7 +96,7 @@ def _swept(argv: Sequence[str], options: argparse.Namespace) -> int:
         try:
             job = Job(argv, environ, mask, None if options.step_file else subprocess.PIPE)
         except OSError as error:
-            sys.stderr.write(f"gridpace-sweep: {argv[0]}: {error.strerror}\n")
+            tell(f"gridpace-sweep: {argv[0]}: {error.strerror}\n")
             return NOT_FOUND if isinstance(error, FileNotFoundError) else CANNOT_RUN
         try:
             teller = (
@@ -106,7 +108,7 @@ def _swept(argv: Sequence[str], options: argparse.Namespace) -> int:
             if told:
                 return 128 + told[0]
             sweep.write(options.out)
-            sys.stderr.write(f"gridpace-sweep: {options.out} written.\n")
+            tell(f"gridpace-sweep: {options.out} written.\n")
             return _go_on(job, teller, told) if options.go_on else 0
         finally:
             job.end(_GRACE_S, clock)

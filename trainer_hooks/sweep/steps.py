@@ -89,6 +89,7 @@ class StepLines:
         except re.error as error:
             raise SweepError("--step-line", f"{pattern!r} is no regular expression ({error}).", "Mend it.") from error
         self._output = output
+        self._has_reader = True
         self._counter = Counter(tokens_per_step)
         self._rest = b""
         self._selector = selectors.DefaultSelector()
@@ -102,12 +103,22 @@ class StepLines:
         if not chunk:
             self._selector.unregister(self._output)  # closed: from now on only the waiting is left
             return NONE
-        sys.stdout.buffer.write(chunk)
-        sys.stdout.buffer.flush()
+        self._hand_on(chunk)
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         self._rest = self._rest[-_CHUNK:]
         found = [self._step_of(line.decode("utf-8", "replace")) for line in lines]
         return Progress(sum(one.steps for one in found), sum(one.tokens for one in found))
+
+    def _hand_on(self, chunk: bytes) -> None:
+        if not self._has_reader:
+            return
+        try:
+            sys.stdout.buffer.write(chunk)
+            sys.stdout.buffer.flush()
+        except OSError:
+            # Nobody reads it any more: that ends neither the training nor the sweep.
+            self._has_reader = False
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still has to write
 
     def _step_of(self, line: str) -> Progress:
         match = self._pattern.search(line)
