@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # A living process writes with every record, each minute.
 _STALE_S = 3600.0
+# A week of minutes is about as much; a file has at most one predecessor.
+_FILE_LIMIT_BYTES = 32 * 1024 * 1024
 _CUMULATIVE = 2  # OTLP's AGGREGATION_TEMPORALITY_CUMULATIVE
 
 
@@ -119,7 +121,8 @@ def write_metrics(path: Path, report: GovernorReport, writer: str, begin: dateti
     Each process writes a file of its own, because a collector reads all of a folder: its name gets the writer.
 
     Args:
-        path: File ending in `.prom`, which is put in place whole, or in `.jsonl`, which grows by a line.
+        path: File ending in `.prom`, which is put in place whole, or in `.jsonl`, which grows by a line until it has
+            32 MiB: it is then put aside as `.old.jsonl`, in the place of the one before.
         report: The report.
         writer: Identity of this process.
         begin: Since when its counters count, UTC.
@@ -138,9 +141,15 @@ def write_metrics(path: Path, report: GovernorReport, writer: str, begin: dateti
         _drop_stale(path, own.stat().st_mtime)
         return
     line = otlp_line(report, writer, begin, now).encode("ascii")
+    with contextlib.suppress(FileNotFoundError):
+        if own.stat().st_size + len(line) > _FILE_LIMIT_BYTES:
+            own.replace(own.with_suffix(".old.jsonl"))
     descriptor = os.open(own, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        os.write(descriptor, line)
+        size = os.fstat(descriptor).st_size
+        if os.write(descriptor, line) < len(line):
+            os.ftruncate(descriptor, size)  # a line cut short by a full disk would spoil the next one
+            raise OSError(f"{own}: the disk took a part of a line only")
     finally:
         os.close(descriptor)
 

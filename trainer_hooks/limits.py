@@ -44,15 +44,18 @@ class LimitKeeper:
         Returns:
             What came of it.
         """
+        try:
+            present_w = self.gpu.power_limit_w()
+        except GpuError:
+            return LimitVerdict(limit_w, None, None, "lost")
         found_w = self._prior_w
         if found_w is None:
-            try:
-                found_w = self.gpu.power_limit_w()
-            except GpuError:
-                return LimitVerdict(limit_w, None, None, "lost")
-            if found_w is None:
+            if present_w is None:
                 return LimitVerdict(limit_w, None, None, "unsupported")
+            found_w = present_w
             atexit.register(self.restore)
+        elif present_w is not None and not self._is_ours(present_w):
+            found_w = present_w  # someone else has set it since: theirs is what is given back
         before = (self._prior_w, self._ours_w)
         # Noted before the board is asked: whatever happens in between, there is something to give back.
         self._prior_w, self._ours_w, self._owner_pid = found_w, None, os.getpid()
@@ -79,13 +82,15 @@ class LimitKeeper:
             present_w = self.gpu.power_limit_w()
         except GpuError:
             return LimitVerdict(prior_w, None, None, "lost")
-        ours_w = present_w if self._ours_w is None else self._ours_w
-        is_ours = present_w is None or ours_w is None or abs(present_w - ours_w) <= LIMIT_TOLERANCE_W
+        is_ours = present_w is None or self._is_ours(present_w)
         verdict = self.gpu.set_power_limit_w(prior_w) if is_ours else None
         if verdict is None or verdict.applied:
             self._ours_w = self._prior_w = None
             atexit.unregister(self.restore)
         return verdict
+
+    def _is_ours(self, present_w: float) -> bool:
+        return self._ours_w is None or abs(present_w - self._ours_w) <= LIMIT_TOLERANCE_W
 
     def __enter__(self) -> LimitKeeper:
         return self
@@ -122,6 +127,11 @@ class LeaseKeeper:
         return self.gpu.give_back_limit()
 
 
+def limit_keeper(gpu: Gpu) -> LimitKeeper | LeaseKeeper:
+    """Make the keeper of a GPU's limit: by lease where an agent sets it, else by this process."""
+    return LeaseKeeper(gpu) if isinstance(gpu, AgentGpu) else LimitKeeper(gpu)
+
+
 class LimitSet:
     """One limit for several GPUs.
 
@@ -137,7 +147,7 @@ class LimitSet:
     def __init__(self, gpus: Sequence[Gpu], monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._follow = LimitFollow(gpus, monotonic)
-        self._keepers = tuple(LeaseKeeper(gpu) if isinstance(gpu, AgentGpu) else LimitKeeper(gpu) for gpu in gpus)
+        self._keepers = tuple(limit_keeper(gpu) for gpu in gpus)
         self._clients = {gpu.client: None for gpu in gpus if isinstance(gpu, AgentGpu)}
         self.limit_w: float | None = None
         self.answered = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
     from trainer_hooks.clock import Clock
     from trainer_hooks.contract import RunCalendar
+
+_LOG = logging.getLogger("trainer_hooks")
 
 
 class Feed(Protocol):
@@ -94,4 +97,11 @@ class LimitWatch:
 
     def _run(self) -> None:
         while not self._end.wait(self._watch_s):
+            self._look_safely()
+
+    def _look_safely(self) -> None:
+        try:
             self.look()
+        except Exception:
+            # The next look follows: without this thread no newer calendar would come any more.
+            _LOG.exception("gridpace: a look at calendar and limit failed.")

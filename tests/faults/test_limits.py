@@ -193,3 +193,12 @@ def test_a_process_that_is_told_to_end_gives_its_limit_back(root, name, before, 
         preexec_fn=as_from_a_terminal,
     )
     assert (done.stdout, done.returncode) == (told, code), done.stderr
+
+
+def test_a_limit_that_someone_else_set_in_between_is_what_is_given_back(board, gpu):
+    keeper = LimitKeeper(gpu)
+    keeper.apply(300.0)
+    board.limit_mw = 450_000
+    assert keeper.apply(250.0).outcome == "applied"
+    keeper.restore()
+    assert board.limit_mw == 450_000

@@ -96,3 +96,12 @@ def test_the_thread_looks_often_enough_for_two_seconds(watched):
     while twin.power_limit_w() != 200.0 and time.monotonic() < deadline_s:
         time.sleep(0.005)
     assert twin.power_limit_w() == 200.0
+
+
+def test_a_look_that_fails_does_not_end_the_watch(watched):
+    _, feed, twin, _ = watched(calendar(300.0), watch_s=0.01)
+    feed.calendars += [RuntimeError("a fault of the feed"), calendar(200.0, "emergency")]
+    end_s = time.monotonic() + 5.0
+    while twin.power_limit_w() != 200.0 and time.monotonic() < end_s:
+        time.sleep(0.01)
+    assert twin.power_limit_w() == 200.0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trainer_hooks.clock import Clock
 from trainer_hooks.errors import GpuError, SweepError
 from trainer_hooks.gpu import LIMIT_TOLERANCE_W
-from trainer_hooks.limits import LimitKeeper
+from trainer_hooks.limits import limit_keeper
 from trainer_hooks.meter import EnergyMeter
 from trainer_hooks.signals import before_ending, not_before_ending
 from trainer_hooks.sweep.file import FEWEST_LIMITS, sweep_document, write_sweep
@@ -95,7 +95,7 @@ class Sweep:
         self._random = random.Random(seed)  # noqa: S311 - the order need not be secret
         self._clock = clock or Clock()
         self._meter = EnergyMeter(self._gpus, self._clock.monotonic)
-        self._keepers = tuple(LimitKeeper(board) for board in self._gpus)
+        self._keepers = tuple(limit_keeper(board) for board in self._gpus)
         self._readings: dict[float, list[Reading]] = {limit_w: [] for limit_w in self.limits_w}
         self._points: dict[float, tuple[Reading, ...]] = {}
         self._round: list[float] = []

@@ -139,3 +139,25 @@ def test_files_are_one_for_each_process_and_a_half_written_one_is_never_seen(tmp
         write_metrics(tmp_path / "gridpace.jsonl", REPORT, "a", BEGIN, BEGIN)
     lines = (tmp_path / "gridpace.a.jsonl").read_text().splitlines()
     assert [json.loads(line)["resourceMetrics"] != [] for line in lines] == [True] * 3
+
+
+def test_lines_of_a_long_training_are_kept_in_two_files_of_bounded_size(tmp_path, monkeypatch):
+    write_metrics(tmp_path / "m.jsonl", REPORT, "host-1.a", BEGIN, BEGIN)
+    line_bytes = (tmp_path / "m.host-1.a.jsonl").stat().st_size
+    monkeypatch.setattr("trainer_hooks.exposition._FILE_LIMIT_BYTES", 3 * line_bytes)
+    for _ in range(10):
+        write_metrics(tmp_path / "m.jsonl", REPORT, "host-1.a", BEGIN, BEGIN)
+    lines = {path.name: len(path.read_text().splitlines()) for path in tmp_path.iterdir()}
+    assert lines == {"m.host-1.a.jsonl": 2, "m.host-1.a.old.jsonl": 3}
+
+
+def test_a_line_that_a_full_disk_cuts_short_spoils_no_other(tmp_path, monkeypatch):
+    write_metrics(tmp_path / "m.jsonl", REPORT, "a", BEGIN, BEGIN)
+    whole = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, line: whole(descriptor, line[:50]))
+    with pytest.raises(OSError, match="a part of a line"):
+        write_metrics(tmp_path / "m.jsonl", REPORT, "a", BEGIN, BEGIN)
+    monkeypatch.setattr(os, "write", whole)
+    write_metrics(tmp_path / "m.jsonl", REPORT, "a", BEGIN, BEGIN)
+    for line in (tmp_path / "m.a.jsonl").read_text().splitlines():
+        json.loads(line)
