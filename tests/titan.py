@@ -162,6 +162,7 @@ def main():
     morning = Follower()
     losses = train(titan, folder / "run", morning)
     morning.check_morning(20 * ROWS * LENGTH)
+    assert morning.governor.report().loader_watched
     kept = sorted(path.name for path in (folder / "run" / "checkpoint").iterdir())
     evening = Follower(EVENING_S)
     rest = train(titan, folder / "run", evening)

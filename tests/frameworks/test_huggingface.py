@@ -66,6 +66,7 @@ def test_held_saved_ended_and_resumed_with_the_losses_of_an_uninterrupted_run(tm
     morning = Follower()
     losses, trainer = train(tmp_path / "run", morning)
     morning.check_morning(20 * TOKENS)
+    assert morning.governor.report().loader_watched
     assert trainer.state.global_step == 20
     assert sorted(path.name for path in (tmp_path / "run").glob("checkpoint-*")) == ["checkpoint-10", "checkpoint-20"]
     evening = Follower(EVENING_S)

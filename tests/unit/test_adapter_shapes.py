@@ -56,16 +56,22 @@ class Titan:
         self.trained = []
         self.closed = False
 
-    def train_step(self):
-        self.ntokens_seen += TOKENS
+    def batch_generator(self, batches):
+        for _ in batches:
+            self.ntokens_seen += TOKENS
+            yield
+
+    def train_step(self, batches):
+        next(batches)
         self.trained.append(self.step)
         self.follower.tick()
 
     def train(self):
         self.checkpointer.load()
+        batches = self.batch_generator(range(10 * STEPS))
         while self.should_continue_training():
             self.step += 1
-            self.train_step()
+            self.train_step(batches)
             self.checkpointer.save(self.step, last_step=self.step == STEPS)
         return self
 
@@ -81,6 +87,7 @@ def test_torchtitan_is_held_saved_ended_and_resumed():
     morning = Follower()
     first = governed(Titan, morning.governor)(Checkpointer(disk), morning).train()
     morning.check_morning(20 * TOKENS)
+    assert morning.governor.report().loader_watched
     assert sorted(disk) == [10, 20]  # on the disk, not on its way there
     assert first.checkpointer.interval == 1000
     evening = Follower(EVENING_S)
@@ -165,6 +172,24 @@ def test_a_plain_loop_ends_early_and_steps_at_accumulation_boundaries():
             follower.tick()
     follower.check_morning(40 * 100)
     assert saves == [20, 40]
+
+
+def test_a_plain_loop_goes_on_from_what_was_loaded_and_its_wait_for_data_is_timed():
+    follower = Follower(EVENING_S)
+
+    def loader():
+        for _ in range(10):
+            follower.manual.now_s += 20.0
+            yield [SimpleNamespace(numel=lambda: 100)]
+
+    made = {"save": None, "governor": follower.governor, "loaded_step": 20, "loaded_tokens": 2000}
+    for _ in follow(loader(), **made):
+        follower.tick()
+    follower.check_evening(10 * 100, 30 * 100)
+    report = follower.governor.report()
+    assert report.loader_watched
+    # Ten waits of 20 s beside ten steps of 60 s.
+    assert report.waste.starvation_j == pytest.approx(0.25 * report.energy.energy_j, rel=0.05)
 
 
 class Array:

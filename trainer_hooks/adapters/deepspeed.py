@@ -4,7 +4,7 @@ from trainer_hooks.adapters.deepspeed import EngineFollower
 
 follower = EngineFollower(engine, "checkpoints", seq_length=4096)
 follower.load()
-for batch in loader:
+for batch in follower.governor.watch(loader):
     engine.backward(engine(batch))
     engine.step()
     if follower.after_step():

@@ -35,10 +35,16 @@ class _Follower:
         self._train_batch = trainer.training_step
         # Counted here and not by `num_input_tokens_seen`, which is off by default and asks all ranks at every step.
         trainer.training_step = self._counted
+        self._take_batches = trainer.get_batch_samples
+        trainer.get_batch_samples = self._watched
 
     def _counted(self, model: Any, inputs: Any, *rest: Any, **named: Any) -> Any:
         self._tokens += self._tokens_of(inputs)
         return self._train_batch(model, inputs, *rest, **named)
+
+    def _watched(self, batches: Any, *rest: Any, **named: Any) -> Any:
+        """Time the wait for the batches of one step."""
+        return self._take_batches(self._governor.watch(batches), *rest, **named)
 
     def on_train_begin(self, _args: Any, state: Any, _control: Any, **_named: Any) -> None:
         """Say what the loaded checkpoint holds."""

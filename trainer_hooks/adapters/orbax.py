@@ -3,6 +3,8 @@
 from trainer_hooks.adapters.orbax import OrbaxFollower
 
 follower = OrbaxFollower(manager)
+if first:
+    follower.governor.resume_at(tokens_before, step=first)
 for step in range(first, last):
     state = train_step(state, batch)
     if follower.step(step, state, tokens=batch.size):

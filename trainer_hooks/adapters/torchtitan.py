@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from trainer_hooks.adapters.torch_ranks import torch_governor
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from trainer_hooks.governor import Governor
 
 
@@ -40,6 +42,16 @@ class _Governed:
         self._followed_step, self._followed_tokens = self.step, self.ntokens_seen
         goes_on: bool = super().should_continue_training()  # type: ignore[misc]
         return goes_on
+
+    def batch_generator(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Hand on batches, and time the wait for each."""
+        made: Iterator[Any] = super().batch_generator(self._watched(batches))  # type: ignore[misc]
+        return made
+
+    def _watched(self, batches: Iterable[Any]) -> Iterator[Any]:
+        # Begun when the first step asks for a batch, and by then there is a Governor.
+        assert self.governor is not None
+        yield from self.governor.watch(batches)
 
     def close(self) -> None:
         """Give the limits back too."""
