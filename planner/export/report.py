@@ -10,6 +10,7 @@ from planner.export.charts.grid import grid_figure
 from planner.export.charts.power import limit_told, power_figure
 from planner.export.charts.runs import runs_figure, shade_scale
 from planner.export.page import embedded, page
+from planner.export.waste import waste_sentences
 from planner.plan_limits import cooling_limit
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def report_html(outcome: Outcome) -> bytes:
         outcome=outcome,
         labels=outcome.labels,
         accounts=accounts_view.section(outcome),
+        waste=waste_sentences(outcome),
         grid=embedded(grid_figure(week, time, outcome.runs, scale)),
         shades=shade_scale(),
         gantt=embedded(runs_figure(week, outcome.calendar, outcome.runs, time)),

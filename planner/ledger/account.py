@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from planner.ledger.tables import PlannedWindow, SlotCarbon, Telemetry
 
 _JOULES_PER_KWH = 3.6e6
+_CAUSES = ("starvation", "hold", "checkpoint", "recompute", "overhead")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class RunAccount:
         carbon_kg: Energy reported times the plan's site carbon per kWh of IT energy in each slot, kg CO2e.
         adherence: Share of the reported time spent as planned, 0 to 1, or None where nothing was reported.
         energy_sources: Where the reported energy comes from; see `trainer_hooks.energy.Energy`.
+        wasted_kwh: Pairs of cause (see `trainer_hooks.waste.Waste`) and energy, kWh: what of the reported energy
+            trained nothing that is kept; empty where no record says.
     """
 
     run: str
@@ -43,6 +46,7 @@ class RunAccount:
     carbon_kg: float
     adherence: float | None
     energy_sources: tuple[str, ...] = ()
+    wasted_kwh: tuple[tuple[str, float], ...] = ()
 
     @property
     def planned_tokens_per_joule(self) -> float | None:
@@ -93,7 +97,13 @@ def account(
         carbon_kg=sum(share * r.energy_j / _JOULES_PER_KWH * _mean_rate(r, slots, until) for share, r in metered),
         adherence=sum(seconds * share for seconds, share in judged) / judged_s if judged_s else None,
         energy_sources=tuple(sorted({r.energy_source for share, r in metered if share * r.energy_j > 0.0})),
+        wasted_kwh=_wasted_kwh(metered),
     )
+
+
+def _wasted_kwh(metered: Sequence[tuple[float, Telemetry]]) -> tuple[tuple[str, float], ...]:
+    sums_j = [(cause, sum(share * (getattr(r, f"{cause}_j") or 0.0) for share, r in metered)) for cause in _CAUSES]
+    return tuple((cause, sum_j / _JOULES_PER_KWH) for cause, sum_j in sums_j if sum_j)
 
 
 def _mean_rate(record: Telemetry, slots: Sequence[SlotCarbon], until: datetime) -> float:

@@ -186,6 +186,18 @@ def test_a_board_that_two_processes_metered_counts_once(ledger, tmp_path):
     assert found.tokens == 1_800_000
 
 
+def test_waste_is_summed_by_cause_and_a_board_s_time_counts_once(ledger, tmp_path):
+    planned(ledger)
+    wasted = {"hold_j": 3.6e6, "overhead_j": 1.8e6}
+    records = (
+        record(0, 0, 1, boards=("GPU-a",), **wasted),
+        record(0, 0.5, 1.5, writer="x", boards=("GPU-a",), recompute_j=7.2e6),
+    )
+    ledger.ingest(write(tmp_path / "t.jsonl", *records))
+    (found,) = ledger.accounts(CALENDAR_ID, START + timedelta(hours=24))
+    assert found.wasted_kwh == (("hold", 1.0), ("recompute", 1.0), ("overhead", 0.5))
+
+
 @pytest.mark.parametrize(
     ("spans", "shares"),
     [
