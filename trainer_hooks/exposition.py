@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # A living process writes with every record, each minute.
 _STALE_S = 3600.0
-# A week of minutes is about as much; a file has at most one predecessor.
+# Five days of minutes are about as much; a file has at most one predecessor.
 _FILE_LIMIT_BYTES = 32 * 1024 * 1024
 _CUMULATIVE = 2  # OTLP's AGGREGATION_TEMPORALITY_CUMULATIVE
 
