@@ -11,6 +11,7 @@ from planner.errors import ConfigError
 from planner.terminal import note
 
 LEAD_S = 300
+LONGEST_LEAD_S = 65535  # Slurm takes no longer warning (sbatch, --signal)
 
 
 @click.command("slurm", short_help="Write scripts that submit a calendar's jobs to Slurm.")
@@ -21,7 +22,7 @@ LEAD_S = 300
 @click.option(
     "--lead",
     "lead_s",
-    type=click.IntRange(1, 65535),
+    type=click.IntRange(1, LONGEST_LEAD_S),
     default=LEAD_S,
     show_default=True,
     metavar="S",

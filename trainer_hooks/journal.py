@@ -213,6 +213,8 @@ class Journal:
             f"GPU {uuid} shows neither energy nor power: its joules are modelled from its limit and whether it works."
             for uuid in self._meter.modelled
         ]
+        if self._telemetry is not None and self._telemetry.dropped:
+            found.append("records of telemetry are lost: the disk has refused more than are kept in memory.")
         if self._locks is not None and self._locks.fault is not None:
             found.append(
                 f"no lock on the boards can be had ({self._locks.fault}): ranks that share a GPU would each meter it; "

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from trainer_hooks.contract import Calendar, RunCalendar, Window
 
 PREFIX = "gp-"
-LONGEST_LEAD_S = 65535
-"""Longest warning before a job's end that Slurm takes, s."""
 
 _MINUTE_S = 60
 _WARNING_EARLY_S = 60  # Slurm may send the warning up to this much earlier than asked (sbatch, --signal)

@@ -17,7 +17,7 @@ from trainer_hooks.agent.node_hub import HubRules, hub_from
 from trainer_hooks.agent.origin import FolderOrigin, Origin
 from trainer_hooks.agent.ramp import Ramp, ramp_from
 from trainer_hooks.agent.secret import read_secret
-from trainer_hooks.agent.sections import Section, check_owner, read_sections
+from trainer_hooks.agent.sections import HIGHEST_ID, Section, check_owner, read_sections
 from trainer_hooks.agent.signature import Ed25519Verifier, Verifier, hmac_verifier
 from trainer_hooks.errors import AgentError
 from trainer_hooks.wire import ServerLimits
@@ -169,11 +169,12 @@ def _gid(agent: Section) -> int | None:
     if not name:
         return None
     try:
-        return int(name) if name.isdecimal() else grp.getgrnam(name).gr_gid
+        gid = int(name) if name.isdecimal() else grp.getgrnam(name).gr_gid
     except (KeyError, ValueError):
-        raise agent.fault(
-            "group", f"this node has no group {name!r}.", f"Make it: `groupadd --system {name}`."
-        ) from None
+        gid = -1
+    if not 0 <= gid <= HIGHEST_ID:
+        raise agent.fault("group", f"this node has no group {name!r}.", f"Make it: `groupadd --system {name}`.")
+    return gid
 
 
 def _port(section: Section) -> int:

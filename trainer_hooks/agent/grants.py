@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer_hooks.agent.sections import Section, check_owner, read_sections
+from trainer_hooks.agent.sections import HIGHEST_ID, Section, check_owner, read_sections
 from trainer_hooks.errors import AgentError
 
 if TYPE_CHECKING:
@@ -159,9 +159,12 @@ def _below(path: str, root: str) -> bool:
 
 def _uid(section: Section, text: str) -> int:
     try:
-        return int(text) if text.isdecimal() else pwd.getpwnam(text).pw_uid
+        uid = int(text) if text.isdecimal() else pwd.getpwnam(text).pw_uid
     except (KeyError, ValueError):
-        raise section.fault("uids", f"this node has no user {text[:60]!r}.", "Name a user of this node.") from None
+        uid = -1
+    if not 0 <= uid <= HIGHEST_ID:
+        raise section.fault("uids", f"this node has no user {text[:60]!r}.", "Name a user of this node.")
+    return uid
 
 
 def _job(section: Section, text: str) -> int:

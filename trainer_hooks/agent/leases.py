@@ -111,7 +111,7 @@ class LeaseBook:
             try:
                 left = self._store.read(now_s)
             except CalendarError as error:
-                self._say(f"the record of leases is of no use, so no limit is given back: {error}")
+                self._say(f"the record of leases is of no use, so no limit is given back: {error.what}: {error.why}")
                 self._say(f"it is kept as {self._store.set_aside()}.")
                 return
             if left.held and not left.same_boot:

@@ -16,6 +16,7 @@ from typing import Any
 from trainer_hooks.errors import AgentError, CalendarError
 from trainer_hooks.strictjson import parse_object, read_bytes
 
+HIGHEST_ID = 2**32 - 2  # of users and groups; the kernel takes the next one for "none"
 _LIMIT_BYTES = 1024 * 1024
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,200}")
 

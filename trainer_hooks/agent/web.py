@@ -37,9 +37,13 @@ class HttpOrigin:
     def __init__(
         self, url: str, token: Secret | None = None, ca_file: Path | None = None, timeout_s: float = 20.0
     ) -> None:
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+            is_whole = parts.port is None or parts.port > 0
+        except ValueError:
+            parts, is_whole = urlsplit(""), False
         why = None
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        if not is_whole or parts.scheme not in {"http", "https"} or not parts.hostname:
             why = f"{url[:80]!r} is no address of http or https."
         elif parts.username or parts.password or parts.query or parts.fragment:
             why = "it carries a user, a password or a query, which would be seen in logs."

@@ -53,6 +53,18 @@ def test_a_full_disk_for_telemetry_stops_nothing(clock, twin, tmp_path, caplog):
         training = Training(governor, clock).run(300)
     assert training.done == 30
     assert sum("telemetry cannot be written" in text for text in warnings_of(caplog)) == 1
+    assert not any("lost" in text for text in warnings_of(caplog))
+
+
+def test_records_that_a_full_disk_costs_in_the_end_are_told(clock, twin, tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr("trainer_hooks.telemetry._BACKLOG_RECORDS", 3)
+    (tmp_path / "t.jsonl").mkdir()
+    writer = TelemetryWriter(tmp_path / "t.jsonl", "a", "w")
+    with Governor(
+        run_calendar(window(0, 300, "run")), gpus=[twin], clock=clock.clock, telemetry=writer, record_s=20.0
+    ) as governor:
+        Training(governor, clock).run(300)
+    assert sum("records of telemetry are lost" in text for text in warnings_of(caplog)) == 1
 
 
 def test_the_report_reads_well(govern, clock):
