@@ -200,11 +200,11 @@ class Board:
             self._once(f"it does not answer; {prior_w:g} W will be given back as soon as it does.")
             return LimitVerdict(prior_w, None, None, "lost")
         verdict = None
-        if present_w is not None and abs(present_w - prior_w) <= LIMIT_TOLERANCE_W:
-            pass
-        elif present_w is not None and not self._is_ours(present_w) and not self._was_loaded_anew():
-            self._leave(present_w)
-        else:
+        is_ours = present_w is None or self._is_ours(present_w)
+        if present_w is not None and not is_ours and not self._was_loaded_anew():
+            if abs(present_w - prior_w) > LIMIT_TOLERANCE_W:
+                self._leave(present_w)
+        elif present_w != prior_w:
             verdict = self.gpu.set_power_limit_w(prior_w)
             if not verdict.applied:
                 self._once(f"{prior_w:g} W cannot be given back ({verdict.outcome}); it is tried again.")

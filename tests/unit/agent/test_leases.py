@@ -325,6 +325,13 @@ def test_the_guard_s_claim_is_lowest_for_as_long_as_it_holds(node, gpu):
     assert gpu.limit_w == 400.0
 
 
+def test_a_limit_hardly_below_the_one_found_is_given_back_too(node, gpu):
+    node.lease(649.5)
+    assert gpu.limit_w == 649.5
+    node.after(10.1)
+    assert gpu.limit_w == 650.0
+
+
 def test_everything_is_given_back_at_the_end(tmp_path):
     gpus = [PlainGpu(A, 650.0), PlainGpu(B, 300.0)]
     node = Node(tmp_path, *gpus)
