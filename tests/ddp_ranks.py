@@ -1,7 +1,8 @@
-"""One rank of a tiny data-parallel training on the CPU, trained once freely and once with holds at random steps.
+"""The ranks of a tiny data-parallel training on the CPU, trained once freely and once with holds at random steps.
 
-Usage: python -m tests.ddp_rank OUT HOLDS MODE, with the variables that torchrun sets. MODE is `hub` or `reduce`. Each
-rank writes the steps at which it held, and the losses of both trainings, every digit of them.
+Usage: python -m tests.ddp_ranks OUT RANKS HOLDS MODE. MODE is `hub` or `reduce`. The ranks are forked from one process,
+which has loaded PyTorch for all of them. Each writes the steps at which it held, and the losses of both trainings,
+every digit of them.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import os
 import random
 import sys
 import time
+import traceback
 from datetime import timedelta
 from pathlib import Path
 
 import torch
+import torch._dynamo  # noqa: F401 - DDP loads it, which takes longer than training: once for all ranks
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
@@ -25,17 +28,37 @@ from trainer_hooks.agreement.choice import choose_agreement
 from trainer_hooks.agreement.session import HubAgreement
 from trainer_hooks.clock import Clock
 
-BATCH, WIDTH, SPELL_S, MOST_RUN_STEPS = 4, 8, 12.0, 4
+BATCH, WIDTH, SPELL_S, MOST_RUN_STEPS, LOOK_S = 4, 8, 12.0, 4, 0.002
 
 
 def main() -> None:
-    out, holds, mode = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    rank = int(os.environ["RANK"])
+    out, ranks, holds, mode = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", timeout=timedelta(seconds=60))
+    children = [fork(out, rank, ranks, holds, mode) for rank in range(ranks)]
+    endings = [os.waitpid(child, 0)[1] for child in children]
+    sys.exit(int(any(endings)))
+
+
+def fork(out, rank, ranks, holds, mode):
+    """Start a rank with the variables that torchrun sets; returns its process."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        named = {"WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks, "RANK": rank, "LOCAL_RANK": rank}
+        os.environ.update({name: str(value) for name, value in named.items()})
+        be_rank(out, rank, holds, mode)
+    except BaseException:  # noqa: BLE001
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)  # with eight ranks on two cores, taking PyTorch down takes longer than training
+
+
+def be_rank(out, rank, holds, mode):
+    dist.init_process_group("gloo", timeout=timedelta(seconds=300))
     agreement = choose_agreement(os.environ, reduced if mode == "reduce" else None, 3)
     if mode == "hub":
-        assert agreement.reach(time.monotonic() + 30.0)
+        assert agreement.reach(time.monotonic() + 300.0)
     dist.barrier()
     with HeldGovernor(holds, leads=rank == 0, agreement=Stands(agreement)) as governor:
         held = train(rank, governor.after_step)
@@ -44,7 +67,6 @@ def main() -> None:
     facts = {"held_at": governor.held_at, "stood_at": governor.stands.at, "saved_at": governor.saved_at}
     (out / f"{rank}.json").write_text(json.dumps({**facts, "held": held, "free": free, "state": governor.state}))
     dist.barrier()
-    dist.destroy_process_group()
 
 
 def train(rank, after_step):
@@ -123,7 +145,7 @@ class HeldGovernor(Governor):
 
     def look(self, duration_s):
         in_hold = self.state == "hold" and self.now_s % (2 * SPELL_S) >= SPELL_S
-        time.sleep(0.001 if in_hold else duration_s)
+        time.sleep(min(duration_s, LOOK_S))
         if in_hold:
             self.now_s += SPELL_S / 3
 
@@ -141,4 +163,3 @@ def reduced(number):
 
 if __name__ == "__main__":
     main()
-    os._exit(0)  # with eight ranks on two cores, taking PyTorch down takes longer than training
