@@ -28,7 +28,7 @@ class HubRules:
     Attributes:
         node: Name of this node.
         nodes: Names of all of them, by which they are reached.
-        address: Address to listen at.
+        address: Address to listen at; "" for the one that this node's name stands for.
         port: TCP port, the same on all nodes.
         secret: What they all know.
     """
@@ -62,7 +62,7 @@ def hub_from(section: Section, hostname: str) -> HubRules:
         node = node.split(".")[0]
     if node not in nodes:
         raise section.fault("node", f"{node!r} is not among the {len(nodes)} nodes.", "Add it, or set its name.")
-    return HubRules(node, nodes, section.text("address", "0.0.0.0"), int(port), read_secret(secret_file, _SECRET_BYTES))  # noqa: S104
+    return HubRules(node, nodes, section.text("address", ""), int(port), read_secret(secret_file, _SECRET_BYTES))
 
 
 class NodeHub:
@@ -115,7 +115,9 @@ class NodeHub:
         if self._rules is None:
             return hubs.Hub(self._folder)
         rules, ways = self._rules, importlib.import_module("trainer_hooks.agreement.link")
+        addresses = importlib.import_module("trainer_hooks.agreement.address")
+        address = addresses.listening_address(rules.node, rules.address)
         links = {name: ways.Link(name, rules.port, rules.secret.content) for name in rules.nodes if name != rules.node}
         hub = hubs.Hub(self._folder, links=links)
-        self._parts = [ways.LinkServer(rules.address, rules.port, rules.secret.content, hub.from_node), *links.values()]
+        self._parts = [ways.LinkServer(address, rules.port, rules.secret.content, hub.from_node), *links.values()]
         return hub

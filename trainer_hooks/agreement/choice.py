@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from trainer_hooks.agent.secret import read_secret
 from trainer_hooks.agent_environ import agent_client
+from trainer_hooks.agreement.address import listening_address
 from trainer_hooks.agreement.alone import Alone
 from trainer_hooks.agreement.collective import Collective
-from trainer_hooks.agreement.coordinator import Timing
+from trainer_hooks.agreement.coordinator import SAVE_LONGEST_S, Timing
 from trainer_hooks.agreement.host import HostedHub, socket_path
 from trainer_hooks.agreement.link import Link, LinkServer
 from trainer_hooks.agreement.proof import SECRET_SHORTEST_BYTES
@@ -44,7 +45,8 @@ def choose_agreement(environ: Mapping[str, str], all_reduce: AllReduce | None, e
     """Join the others through a hub; where not every rank reaches one, through the training's own collective.
 
     On one node the hub is the agent's, or else one that the first rank hosts. Several nodes need GRIDPACE_HUB: rank 0's
-    node, by the name that the agents know it by; without agents HOST:PORT, where it listens, and GRIDPACE_SECRET_FILE.
+    node, by the name that the agents know it by; without agents HOST:PORT, and GRIDPACE_SECRET_FILE. It listens at HOST
+    alone, or where GRIDPACE_HUB_ADDRESS says.
 
     Args:
         environ: Environment of the process.
@@ -79,21 +81,22 @@ def _hub_agreement(environ: Mapping[str, str], ranks: int, rank: int) -> HubAgre
     name = environ.get("GRIDPACE_HUB", "")
     if ranks > on_node and any(size in environ for size in _LOCAL_SIZES) and not name:
         return None
-    timing = Timing(timeout_s=_timeout_s(environ))
+    timing, save_s = Timing(timeout_s=_timeout_s(environ)), _save_limit_s(environ)
     job = _job(environ)
     client = None if ":" in name else agent_client(environ)
     if client is not None:
-        return HubAgreement(Place(job, rank, ranks, name), _asker(client.path), timing.timeout_s)
+        return HubAgreement(Place(job, rank, ranks, name, save_s), _asker(client.path), timing.timeout_s)
     path = socket_path(job)
     root = "" if not name or rank < on_node else _ROOT
     close = _host(path, timing, environ, name, root) if local_rank(environ) in {0, None} else None
-    return HubAgreement(Place(job, rank, ranks, root), _asker(path), timing.timeout_s, on_close=close)
+    return HubAgreement(Place(job, rank, ranks, root, save_s), _asker(path), timing.timeout_s, on_close=close)
 
 
 def _host(path: Path, timing: Timing, environ: Mapping[str, str], name: str, root: str) -> Callable[[], None] | None:
     if not name:
         return _hosted(path, timing, {})
     host, _, port = name.rpartition(":")
+    host = host.strip("[]")
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
         raise SettingError("GRIDPACE_HUB", f"{name!r} is not HOST:PORT.", "Name rank 0's node and a free port.")
     file = environ.get("GRIDPACE_SECRET_FILE", "")
@@ -102,8 +105,13 @@ def _host(path: Path, timing: Timing, environ: Mapping[str, str], name: str, roo
     secret = read_secret(Path(file), SECRET_SHORTEST_BYTES).content
     if root:
         return _hosted(path, timing, {_ROOT: Link(host, int(port), secret)})
+    address = listening_address(host, environ.get("GRIDPACE_HUB_ADDRESS", ""))
     hosted = HostedHub(path, timing)
-    nodes = LinkServer("0.0.0.0", int(port), secret, hosted.hub.from_node)  # noqa: S104 - who knows the secret may come
+    try:
+        nodes = LinkServer(address, int(port), secret, hosted.hub.from_node)
+    except AgentError:
+        hosted.close()
+        raise
 
     def close() -> None:
         hosted.close()
@@ -145,6 +153,17 @@ def _timeout_s(environ: Mapping[str, str]) -> float:
     if not 0.1 <= timeout_s <= 3600.0:
         raise SettingError("GRIDPACE_TIMEOUT_S", f"{text!r} is not 0.1 to 3600 seconds.", "Set it, or unset it.")
     return timeout_s
+
+
+def _save_limit_s(environ: Mapping[str, str]) -> int | None:
+    text = environ.get("GRIDPACE_SAVE_LIMIT_S")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= SAVE_LONGEST_S):
+        raise SettingError(
+            "GRIDPACE_SAVE_LIMIT_S", f"{text!r} is not 1 to {SAVE_LONGEST_S} whole seconds.", "Set it, or unset it."
+        )
+    return int(text)
 
 
 def _number(text: str) -> int:

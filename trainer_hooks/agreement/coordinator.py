@@ -17,6 +17,7 @@ MARGIN_STEPS: Final = 2
 MARGIN_LIMIT_STEPS: Final = 4096
 # Ranks of one job whose counts differ by more do not count from the same step: waiting for the last would be a hang.
 SKEW_LIMIT_STEPS: Final = 4096
+SAVE_LONGEST_S: Final = 86_400
 _RETIRED_KEPT = 8
 _PAST: Final = frozenset({"left", "gone"})
 

@@ -7,10 +7,11 @@ import secrets
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainer_hooks.agreement.coordinator import Coordinator, Timing
+from trainer_hooks.agreement.coordinator import SAVE_LONGEST_S, Coordinator, Timing
 from trainer_hooks.agreement.messages import Report, count, order_document, report_from, token
 from trainer_hooks.agreement.processes import Process, ended, seen
 from trainer_hooks.agreement.relay import Relay
@@ -197,6 +198,7 @@ class Hub:
         ranks = count(message, "ranks", 1, RANK_LIMIT)
         if not isinstance(name, str) or not 0 < len(name) <= _NAME_LIMIT:
             raise AgentError("agreement, key job", f"it must have 1 to {_NAME_LIMIT} characters.", "Set GRIDPACE_JOB.")
+        limits = {"save_s": count(message, "save_s", 1, SAVE_LONGEST_S)} if "save_s" in message else {}
         key = (uid, name, ranks)
         job = self._jobs.get(key)
         if job is None:
@@ -208,9 +210,11 @@ class Hub:
                     raise AgentError(
                         f"hub {str(root)[:80]!r}", "no way there is configured.", "Name the nodes' hubs to each other."
                     )
-                decides = Relay(link, {"uid": uid, "job": name, "ranks": ranks}, self._changed, self._monotonic)
+                decides = Relay(
+                    link, {"uid": uid, "job": name, "ranks": ranks, **limits}, self._changed, self._monotonic
+                )
             else:
-                decides = Coordinator(ranks, self._token, self._timing)
+                decides = Coordinator(ranks, self._token, replace(self._timing, **limits))
             job = self._jobs[key] = _Job(decides, WordFile(self._folder, gid), now_s)
             self._start()
         job.used_s = now_s

@@ -132,7 +132,9 @@ class LinkServer:
             self._listening = socket.create_server((host, port), family=family, backlog=_CONNECTIONS)
         except OSError as error:
             raise AgentError(
-                f"hub at {host}, port {port}", f"it cannot listen ({error}).", "Choose another port."
+                f"hub at {host}, port {port}",
+                f"it cannot listen ({error}).",
+                "Choose another port, or an address that is this node's.",
             ) from error
         self.port: int = self._listening.getsockname()[1]
         threading.Thread(target=self._accept, name="gridpace-nodes", daemon=True).start()

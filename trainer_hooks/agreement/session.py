@@ -44,12 +44,14 @@ class Place:
         rank: This rank.
         ranks: Number of ranks.
         root: Name by which this node's hub knows the hub that decides; "" where it decides itself.
+        save_s: Longest time for a checkpoint, s, the same in all ranks; None leaves it to the hub.
     """
 
     job: str
     rank: int
     ranks: int
     root: str = ""
+    save_s: int | None = None
 
 
 class HubAgreement:
@@ -202,7 +204,8 @@ class HubAgreement:
 
     def _request(self, operation: str) -> dict[str, Any]:
         place = self._place
-        return {"op": f"agree.{operation}", "job": place.job, "ranks": place.ranks, "root": place.root}
+        limits = {} if place.save_s is None else {"save_s": place.save_s}
+        return {"op": f"agree.{operation}", "job": place.job, "ranks": place.ranks, "root": place.root, **limits}
 
     def _say_why(self) -> None:
         order = self._member.order

@@ -211,3 +211,34 @@ def test_a_long_checkpoint_is_waited_for_unless_nothing_is_heard_of_its_rank(tmp
 
 def gone(_message):
     raise AgentGone("the hub", "it is not there.", "Wait.")
+
+
+def test_a_rank_that_hangs_in_its_checkpoint_holds_the_others_as_long_as_the_job_says(tmp_path):
+    now_s = [0.0]
+    hub = Hub(tmp_path, timing=PATIENT, monotonic=lambda: now_s[0])
+    ranks = [
+        HubAgreement(
+            Place("job", rank, 2, save_s=3),
+            lambda message: hub.handle(ME, message),
+            PATIENT.timeout_s,
+            monotonic=lambda: now_s[0],
+        )
+        for rank in (0, 1)
+    ]
+    steps, stances = [0, 0], ["go", "go"]
+    for _ in range(20):
+        for rank in (0, 1):
+            if stances[rank] != "save":
+                steps[rank] += stances[rank] == "go"
+                stances[rank] = ranks[rank].stance(steps[rank], Wish.SAVE if rank == 0 and steps[1] else Wish.GO)
+    assert stances == ["save", "save"]
+    ranks[0].saved(ok=True)
+    now_s[0] = 2.9
+    hub.tick()
+    assert ranks[0].stance(steps[0], Wish.SAVE) == "wait"
+    now_s[0] = 3.1
+    hub.tick()
+    assert ranks[0].stance(steps[0], Wish.SAVE) == "failed"
+    for rank in ranks:
+        rank.close()
+    hub.close()
