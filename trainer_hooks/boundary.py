@@ -143,6 +143,7 @@ class Boundary:
             return _NOT_KNOWN
 
     def _ask(self) -> Directive:
+        self._conduct.asking()
         self._refresh()
         asked = self._guide.ask(self._checkpoint.lead_s)
         if asked.state in {"hold", "off"} and not self._agreement.may_pause:
@@ -231,7 +232,7 @@ class Boundary:
 
     def _exit(self, *, stopping: bool) -> None:
         self._training.enter("exit")
-        self._conduct.limit(None)
+        self._conduct.give_back()
         why = "the job was told to stop" if stopping else "the calendar gives the GPUs back"
         _LOG.info("gridpace: %s; the checkpoint is written and the loop should end.", why)
 

@@ -53,6 +53,8 @@ class Conduct:
         self._journal = journal
         self._limits = limits
         self._lock = threading.Lock()
+        # Whether the limit was lowered for what the step, when it asked last, did not know yet.
+        self._is_ahead = False
         self._record_s = record_s
         self._say = say
         # A twin has no work of its own: it draws power for the states in which this training works.
@@ -67,18 +69,34 @@ class Conduct:
             self.state = state
             self._set_busy()
 
+    def asking(self) -> None:
+        """Note that the step asks its calendar anew: what it then says is newer than what the limit was lowered for."""
+        with self._lock:
+            self._is_ahead = False
+
     def limit(self, limit_w: float | None) -> None:
-        """Set the limit, W per GPU, unless it is set; None gives back the limits found."""
+        """Set the limit, W per GPU, unless it is set; None gives back the limits found.
+
+        One that was lowered since the step has asked is not raised: that is for the next time it asks.
+        """
         if limit_w != self._limits.limit_w:
             self.record()
         elif self._limits.answered:
             return
         with self._lock:
-            if limit_w == self._limits.limit_w and self._limits.answered:
+            present_w = self._limits.limit_w
+            if limit_w == present_w and self._limits.answered:
                 return  # the watch has just asked for the same
+            if self._is_ahead and present_w is not None and (limit_w is None or limit_w > present_w):
+                return
             sentences = self._limits.set(limit_w)
         for sentence in sentences:
             self._say(sentence)
+
+    def give_back(self) -> None:
+        """Give back the limits found, because the training ends: whatever was asked for meanwhile."""
+        self.asking()
+        self.limit(None)
 
     def lower(self, limit_w: float, wanted: Callable[[], bool]) -> None:
         """Lower the limit beside the training, between two steps.
@@ -91,6 +109,7 @@ class Conduct:
             present_w = self._limits.limit_w
             if not wanted() or (present_w is not None and present_w <= limit_w):
                 return
+            self._is_ahead = True
             sentences = self._limits.set(limit_w)
         for sentence in sentences:
             self._say(sentence)

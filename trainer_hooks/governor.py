@@ -300,8 +300,9 @@ class Governor:
         if self._watch:
             self._watch.close()
         self._count(self._conduct.record)
+        self._count(self._conduct.give_back)
+        # After the last record, which would take over what other processes of the node have let go of.
         self._journal.close()
-        self._count(lambda: self._conduct.limit(None))
         self._count(self._agreement.close)
         self._wake_s = float("inf")
         self._due = _never

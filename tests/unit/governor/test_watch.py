@@ -81,3 +81,30 @@ def test_a_limit_that_the_thread_is_about_to_set_is_not_set_twice(calendar):
         lowering.join()
         limiting.join()
         assert gpu.sets == [300.0]
+
+
+def test_a_limit_lowered_for_a_newer_calendar_is_not_lifted_by_a_step_that_has_asked_the_old_one(calendar):
+    """Here the newer one comes while the device is being emptied for a pause that the old one asks for."""
+    gpu, clock = PlainGpu(), ManualClock()
+    held = run_calendar(window(0, 60, "hold"), window(60, 120, "run"))
+
+    def drain():
+        governor._watch.look()
+
+    governor = Governor(held, gpus=[gpu], feed=Feed(), clock=clock.clock, watch_s=3600.0, drain=drain)
+    with governor:
+        governor._watch._feed.finds.append(calendar)
+        governor.step(tokens=1)
+        assert gpu.sets == [300.0]
+
+
+@pytest.mark.parametrize("ends", ["exit", "close"])
+def test_a_limit_just_lowered_is_given_back_all_the_same_when_the_training_ends(ends):
+    gpu = PlainGpu()
+    with Governor(gpus=[gpu], clock=ManualClock().clock) as governor:
+        governor._lower(300.0)
+        if ends == "exit":
+            governor.request_stop()
+            assert governor.step(tokens=1)
+            assert gpu.limit_w == 650.0
+    assert gpu.limit_w == 650.0
