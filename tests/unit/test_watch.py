@@ -9,6 +9,7 @@ import pytest
 from tests.governed import warnings_of
 from tests.run_calendars import ManualClock, run_calendar, window
 from trainer_hooks import Governor
+from trainer_hooks.agent_client import _LONGEST_BEAT_S
 from trainer_hooks.errors import CalendarError
 from trainer_hooks.governor import WATCH_S
 from trainer_hooks.simulated import SimulatedGpu
@@ -89,7 +90,7 @@ def test_a_feed_that_fails_is_told_at_the_step_and_the_calendar_kept(watched, ca
 
 
 def test_the_thread_looks_often_enough_for_two_seconds(watched):
-    assert WATCH_S < 2.0
+    assert WATCH_S + _LONGEST_BEAT_S <= 1.5
     _, feed, twin, _ = watched(calendar(300.0), watch_s=0.02)
     feed.calendars.append(calendar(200.0))
     deadline_s = time.monotonic() + 5.0
