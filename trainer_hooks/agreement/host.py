@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from trainer_hooks.agreement.hub import Hub
 from trainer_hooks.errors import AgentError
-from trainer_hooks.wire import ServerLimits, serve
+from trainer_hooks.wire import Server, ServerLimits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from trainer_hooks.agreement.coordinator import Timing
     from trainer_hooks.agreement.link import Link
+    from trainer_hooks.wire import Peer
 
 # The others on the socket are ranks of the same user.
 _LIMITS = ServerLimits(connections=1024, connections_per_user=1024, requests_per_s=1e5, request_burst=1e5)
@@ -53,14 +55,14 @@ class HostedHub:
     """
 
     def __init__(self, path: Path, timing: Timing, links: Mapping[str, Link] | None = None) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="words-", dir=path.parent))
-        self.hub = Hub(self._folder, timing=timing, links=links)
         self._timeout_s = timing.timeout_s
-        try:
-            self._server = serve(path, {"agree.*": self.hub.handle}, mode=0o600, limits=_LIMITS)
-        except AgentError:
-            self._folder.rmdir()
-            raise
+        self._server = Server(path, {"agree.*": self._handle}, mode=0o600, limits=_LIMITS)
+        # Who has the socket has the folder too: what a process that was killed left there is cleared away.
+        self._folder = path.with_suffix(".words")
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir(mode=0o700)
+        self.hub = Hub(self._folder, timing=timing, links=links)
+        self._server.start()
 
     def close(self) -> None:
         """End, but not before an `exit` has reached all ranks of the node, as far as they live and answer in time."""
@@ -70,3 +72,6 @@ class HostedHub:
         self._server.close()
         self.hub.close()
         self._folder.rmdir()
+
+    def _handle(self, peer: Peer, message: dict[str, Any]) -> dict[str, Any]:
+        return self.hub.handle(peer, message)

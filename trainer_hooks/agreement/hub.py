@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import tempfile
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from trainer_hooks.agreement.link import Link
     from trainer_hooks.wire import Peer
 
+_LOG = logging.getLogger("trainer_hooks.hub")
 RANK_LIMIT: Final = 2**20
 _JOBS_PER_USER = 16
 _JOBS = 256
@@ -251,6 +253,13 @@ class Hub:
         if isinstance(job.decides, Relay):
             job.decides.close()
 
+    def _tick_safely(self) -> bool:
+        try:
+            return self.tick()
+        except Exception:
+            _LOG.exception("gridpace: a look at the jobs failed; the next one follows.")
+            return False
+
     def _start(self) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="gridpace-hub", daemon=True)
@@ -258,7 +267,7 @@ class Hub:
 
     def _run(self) -> None:
         while not self._end.is_set():
-            self._news.wait(_TICK_S if self.tick() else _REST_S)
+            self._news.wait(_TICK_S if self._tick_safely() else _REST_S)
             if self._news.is_set():
                 self._news.clear()
                 self._end.wait(_TICK_S)

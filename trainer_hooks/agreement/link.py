@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("trainer_hooks.link")
 TIMEOUT_S: Final = 2.0
 _IDLE_S = 60.0
+_AGAIN_S = 0.05
 _CONNECTIONS = 4096
 
 
@@ -154,7 +156,10 @@ class LinkServer:
             try:
                 connection, _ = self._listening.accept()
             except OSError:
-                return
+                if self._closed:
+                    return
+                time.sleep(_AGAIN_S)  # out of descriptors, say: the next connection may find some free
+                continue
             if not self._places.acquire(blocking=False):
                 connection.close()
                 continue

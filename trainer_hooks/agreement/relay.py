@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from trainer_hooks.agreement.link import Link
 
+_LOG = logging.getLogger("trainer_hooks.link")
 _BUSY_S = 0.02
 _REST_S = 1.0
 _LOST_KEPT = 64
@@ -102,6 +104,11 @@ class Relay:
             try:
                 self.exchange()
             except HookError:
+                self._end.wait(_REST_S)
+                continue
+            except Exception:
+                # This thread is the node's only way to the others.
+                _LOG.exception("gridpace: what the deciding hub answers cannot be used.")
                 self._end.wait(_REST_S)
                 continue
             self._news.wait(_BUSY_S if self.is_open else _REST_S)

@@ -33,14 +33,19 @@ class WordFile:
         self.path = folder / f"word-{secrets.token_hex(8)}"
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise self._fault(error) from error
+        try:
             if gid is not None:
                 os.fchown(self._file, -1, gid)
                 os.fchmod(self._file, 0o640)
             os.pwrite(self._file, _NUMBER.pack(0), 0)
         except OSError as error:
-            raise AgentError(
-                f"word {self.path}", f"it cannot be made ({error}).", "Give the hub a folder of its own."
-            ) from error
+            self.close()  # ranks ask again and again: each try would leave one open file more
+            raise self._fault(error) from error
+
+    def _fault(self, error: OSError) -> AgentError:
+        return AgentError(f"word {self.path}", f"it cannot be made ({error}).", "Give the hub a folder with room.")
 
     def write(self, number: int) -> None:
         """Write the number; a disk without room is met by the ranks' own looks."""
