@@ -152,7 +152,7 @@ class LinkServer:
                 connection.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
-        while not self._closed:
+        while True:
             try:
                 connection, _ = self._listening.accept()
             except OSError:
