@@ -51,6 +51,7 @@ class Journal:
         clock: Time.
         telemetry: Where records go; None keeps sums only.
         metering: What is metered beside the boards, and how processes agree.
+        sees_steps: False where the training's steps cannot be seen, so that their absence is no waste.
     """
 
     def __init__(
@@ -59,8 +60,11 @@ class Journal:
         clock: Clock,
         telemetry: TelemetryWriter | None,
         metering: Metering | None = None,
+        *,
+        sees_steps: bool = True,
     ) -> None:
         self._clock = clock
+        self._sees_steps = sees_steps
         self._telemetry = telemetry
         self._metering = metering or Metering()
         self._writer = telemetry.writer if telemetry else new_writer()
@@ -149,7 +153,7 @@ class Journal:
         training_s = now_s - max(since_s, self._begun_s or since_s)
         starved_share = self.loader.take_s() / training_s if training_s > 0 else 0.0
         energy_j = self._energy.energy_j
-        trained, self._stepped = self._stepped or tokens > 0, False
+        trained, self._stepped = self._stepped or tokens > 0 or not self._sees_steps, False
         waste = idle_waste(state, energy_j, trained, starved_share, self._startup_j)
         waste = replace(waste, recompute_j=self.tokens.settle(energy_j - waste.total_j))
         record = Record(

@@ -71,6 +71,7 @@ def test_saved_with_lead_time_then_ended_and_started_again(root, tmp_path):
     assert code == 143
     assert "started 2 times" in err
     records = list(read_records(tmp_path / "telemetry"))
+    assert all(record.overhead_j == 0.0 for record in records if record.state == "run"), "steps cannot be seen"
     assert {(record.state, record.gpu_power_limit_w) for record in records if record.t_end != record.t_start} >= {
         ("run", 250.0),
         ("wait", None),

@@ -125,7 +125,7 @@ class Session:
         self._said: set[str] = set()
         self._clock = steady(clock, self._say)
         self._limits = LimitSet(gpus)
-        self._journal = Journal(gpus, self._clock, telemetry, metering)
+        self._journal = Journal(gpus, self._clock, telemetry, metering, sees_steps=False)
         self._twins = tuple(gpu for gpu in gpus if isinstance(gpu, SimulatedGpu))
         self._floor_w = _floor_w(gpus)
         self._calendar: RunCalendar | None = None
