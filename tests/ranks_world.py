@@ -12,7 +12,7 @@ from trainer_hooks.agreement.member import Member
 from trainer_hooks.agreement.wish import Wish
 
 TIMING = Timing(timeout_s=2.0, patience_s=8.0, save_s=6.0, retry_s=0.2)
-LOOK_S = 0.05
+LOOK_S = 0.1
 STANDING = {"wait", "save", "hold"}
 HELD = {"save", "hold"}
 
@@ -65,7 +65,7 @@ class World:
         self.joint_holds = set()
         self.apart_since_s = None
         self.longest_apart_s = 0.0
-        self.faults = []
+        self.moved = False  # whether a rank may have changed since the last check: what is under way changes none
         for rank in self.ranks:
             rank.failures = int(rank.number in weather.failed_saves)
             self.at(self.dice.uniform(*weather.step_s), lambda rank=rank: self.finish_step(rank, 0))
@@ -85,16 +85,19 @@ class World:
         while self.events and self.events[0][0] <= until_s:
             self.now_s, _, act = heapq.heappop(self.events)
             act()
-            self.check()
+            if self.moved:
+                self.check()
         self.now_s = until_s
         return self
 
     def tick(self):
         if self.hub_alive:
             self.hub.advance(self.now_s)
+        self.moved = True
         self.at(LOOK_S, self.tick)
 
     def kill(self, rank, pause_s):
+        self.moved = True
         rank.alive, rank.life, rank.stance, rank.waiting_since_s = False, rank.life + 1, "go", None
         self.at(pause_s, lambda life=rank.life: self.start_again(rank, life))
 
@@ -120,6 +123,7 @@ class World:
         if ahead is not None and rank.step + 1 - min(r.step for r in self.ranks) > ahead:
             self.at(LOOK_S / 5, lambda: self.finish_step(rank, life))
             return
+        self.moved = True
         rank.step += 1
         rank.trained.append(rank.step)
         self.look(rank, life)
@@ -127,6 +131,7 @@ class World:
     def look(self, rank, life):
         if rank.life != life or not rank.alive:
             return
+        self.moved = True
         wish = self.wishes(self.now_s) if rank.number == 0 else Wish.GO
         if rank.stance == "save":
             rank.failures, ok = max(rank.failures - 1, 0), not rank.failures
@@ -175,6 +180,7 @@ class World:
             self.at(self.dice.uniform(0.0, self.weather.delay_s), arrive)
 
     def check(self):
+        self.moved = False
         alive = [rank for rank in self.ranks if rank.alive]
         held = {rank.step for rank in alive if rank.stance in HELD}
         assert len(held) <= 1, f"at {self.now_s:.2f} s ranks hold at steps {held}"

@@ -11,8 +11,8 @@ from trainer_hooks.agreement.wish import Wish
 
 # A smaller seed is no simpler story: nothing is gained by shrinking.
 DRAWN = (Phase.explicit, Phase.reuse, Phase.generate)
-CALM_S = 25.0
-FAULTS_UNTIL_S = 15.0
+FAULTS_UNTIL_S = 8.0
+CALM_S = FAULTS_UNTIL_S + 10.0
 
 weathers = st.builds(
     Weather,
@@ -32,7 +32,7 @@ weathers = st.builds(
 kinds = st.sampled_from([Wish.HOLD, Wish.SAVE_HOLD, Wish.SAVE])
 
 
-def windows(kind, ends=30.0):
+def windows(kind, ends=16.0):
     """Rank 0 wants a pause of two seconds in every three, then one that lasts."""
 
     def wish(now_s):
@@ -62,19 +62,19 @@ def test_once_the_faults_are_over_all_ranks_hold_at_one_step(ranks, seed, weathe
     quiet = {"loss": 0.0, "delay_s": min(weather.delay_s, 0.3), "run_ahead": ahead}
     calm = Weather(**{**vars(weather), **quiet})
     world = World(ranks, seed, calm, windows(Wish.HOLD, ends=200.0))
-    world.run(50.0)
+    world.run(40.0)
     assert {rank.stance for rank in world.ranks} == {"hold"}
     assert len({rank.step for rank in world.ranks}) == 1
     before = [rank.step for rank in world.ranks]
-    world.run(55.0)
+    world.run(43.0)
     assert [rank.step for rank in world.ranks] == before
 
 
-@settings(max_examples=6, deadline=None, phases=DRAWN)
+@settings(max_examples=4, deadline=None, phases=DRAWN)
 @given(st.integers(2, 8), st.integers(0, 2**32), st.sampled_from([1, 4]), st.sampled_from([(0.02, 0.04), (0.05, 0.3)]))
 def test_a_quiet_network_holds_every_time_and_saves_before(ranks, seed, ahead, step_s):
     weather = Weather(run_ahead=ahead, step_s=step_s)
-    world = World(ranks, seed, weather, lambda now_s: Wish.SAVE_HOLD if now_s % 10.0 >= 5.0 else Wish.GO).run(41.0)
+    world = World(ranks, seed, weather, lambda now_s: Wish.SAVE_HOLD if now_s % 8.0 >= 4.0 else Wish.GO).run(33.0)
     assert len(world.joint_holds) == 4
     assert all(len(steps) == 1 for steps in world.held.values())
     assert len({len(rank.trained) for rank in world.ranks}) <= ahead + 1
@@ -83,7 +83,7 @@ def test_a_quiet_network_holds_every_time_and_saves_before(ranks, seed, ahead, s
 @pytest.mark.parametrize("seed", range(2))
 def test_a_rank_dead_at_any_moment_of_a_round_frees_the_others(seed):
     """Rank 1 dies at every hundredth of a second around the pause, and does not come back."""
-    for hundredth in range(0, 80, 4):
+    for hundredth in range(seed, 80, 5):
         death_s = 2.0 + hundredth / 100.0
         weather = Weather(step_s=(0.03, 0.1), run_ahead=None, deaths=((death_s, 1, 1e9),))
         world = World(3, seed, weather, lambda now_s: Wish.HOLD if now_s >= 2.0 else Wish.GO).run(death_s + 0.01)
@@ -98,7 +98,7 @@ def test_a_checkpoint_that_fails_on_one_rank_lets_all_go_on():
     seen = []
 
     def wish(now_s):
-        return Wish.SAVE_EXIT if 1.0 <= now_s < 1.6 or now_s >= 5.0 else Wish.GO
+        return Wish.SAVE_EXIT if 1.0 <= now_s < 1.8 or now_s >= 5.0 else Wish.GO
 
     world = World(3, 7, weather, wish)
     real_note = world.note

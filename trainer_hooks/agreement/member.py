@@ -134,9 +134,9 @@ class Member:
 
     def _change(self, **members: object) -> None:
         """Change the report; a step alone is no news."""
-        changed = replace(self.report, **members)  # type: ignore[arg-type]
-        if replace(changed, step=self.report.step) != self.report or (
-            "mark" in members and changed.step != self.report.step
-        ):
-            changed = replace(changed, version=self.report.version + 1)
-        self.report = changed
+        news = {name: value for name, value in members.items() if getattr(self.report, name) != value}
+        if not news:
+            return
+        if "mark" in members or news.keys() != {"step"}:
+            news["version"] = self.report.version + 1
+        self.report = replace(self.report, **news)  # type: ignore[arg-type]

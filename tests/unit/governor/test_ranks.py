@@ -91,10 +91,10 @@ def publish(folder, run_s):
 
 @pytest.mark.parametrize("cause", ["calendar", "signal"])
 def test_all_ranks_save_and_end_after_the_same_step(start_ranks, tmp_path, cause):
-    publish(tmp_path / "calendar", run_s=1.5 if cause == "calendar" else 3000.0)
+    publish(tmp_path / "calendar", run_s=0.5 if cause == "calendar" else 3000.0)
     children = start_ranks()
     if cause == "signal":
-        time.sleep(0.3)
+        time.sleep(0.1)
         children[1].send_signal(signal.SIGTERM)
     told = {child.communicate(timeout=60)[0] for child in children}
     assert [child.returncode for child in children] == [0] * RANKS
