@@ -1,4 +1,4 @@
-"""A calendar followed by a real Slurm: a training of two tasks is held, ended, begun again, requeued; nothing is lost."""
+"""A calendar followed by a real Slurm: a training of two tasks is held, ended, begun again, requeued, and loses nothing."""
 
 from __future__ import annotations
 
