@@ -1,4 +1,4 @@
-"""A calendar followed by a real Slurm: a training of two tasks is held, ended, begun again, requeued, and loses nothing."""
+"""A calendar followed by a real Slurm: two tasks are held, ended, begun again, requeued, and nothing is lost."""
 
 from __future__ import annotations
 
