@@ -55,7 +55,8 @@ class GpuLost(Fault):
         """Joules of the time without an answer are not made up."""
         for record in cell.job.records():
             lasted_s = (record.t_end - record.t_start).total_seconds()
-            assert 0.0 <= record.energy_j <= 700.0 * len(record.boards) * (lasted_s + 1.0)
+            most_j = 700.0 * len(record.boards) * (lasted_s + 1.0)
+            assert 0.0 <= record.energy_j <= most_j, f"{record.energy_j:g} J in {lasted_s:g} s: {record}"
 
 
 class CounterReset(Fault):

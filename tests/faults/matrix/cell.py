@@ -131,7 +131,7 @@ class Cell:
         _until_said(self.machine.agent.output, text, self._agent_mark, "the agent")
 
     def agent_is_silent_about(self, text: str) -> None:
-        assert not self.machine.agent.output.says(text, self._agent_mark)
+        assert not self.machine.agent.output.says(text, self._agent_mark), f"the agent says {text!r}"
 
 
 def _until_said(output, text: str, since: int, who: str) -> None:

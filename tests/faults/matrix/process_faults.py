@@ -31,8 +31,8 @@ class Killed(Fault):
     def follow(self, cell):
         if cell.hits_agent:
             # nobody gives anything back while there is no agent; claims live on for one lease time with the next
-            self._since_s = time.monotonic()
             cell.machine.start_agent()
+            self._since_s = time.monotonic()
         if cell.hit:
             cell.given_back(cell.hit, since_s=self._since_s, more_s=RETRY_S if cell.hits_agent else 0.0)
             cell.ended()
