@@ -1,8 +1,8 @@
 """The ranks of a tiny data-parallel training on the CPU, trained once freely and once with holds at random steps.
 
-Usage: python -m tests.ddp_ranks OUT RANKS HOLDS MODE. MODE is `hub` or `reduce`. The ranks are forked from one process,
-which has loaded PyTorch for all of them. Each writes the steps at which it held, and the losses of both trainings,
-every digit of them.
+Usage: python -m tests.ddp_ranks OUT RANKS HOLDS MODE [AGENT ...]. MODE is `hub` or `reduce`; each AGENT is the socket
+of an agent, whose node has an equal part of the ranks. The ranks are forked from one process, which has loaded PyTorch
+for all of them. Each writes the steps at which it held, and the losses of both trainings, every digit of them.
 """
 
 from __future__ import annotations
@@ -32,20 +32,22 @@ BATCH, WIDTH, SPELL_S, MOST_RUN_STEPS, LOOK_S = 4, 8, 12.0, 4, 0.002
 
 
 def main() -> None:
-    out, ranks, holds, mode = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+    out, ranks, holds, mode, *agents = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
     torch.set_num_threads(1)
-    children = [fork(out, rank, ranks, holds, mode) for rank in range(ranks)]
+    children = [fork(out, rank, ranks, holds, mode, agents) for rank in range(ranks)]
     endings = [os.waitpid(child, 0)[1] for child in children]
     sys.exit(int(any(endings)))
 
 
-def fork(out, rank, ranks, holds, mode):
+def fork(out, rank, ranks, holds, mode, agents):
     """Start a rank with the variables that torchrun sets; returns its process."""
     child = os.fork()
     if child:
         return child
     try:
-        named = {"WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks, "RANK": rank, "LOCAL_RANK": rank}
+        on_node = ranks // max(len(agents), 1)
+        named = {"WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": on_node, "RANK": rank, "LOCAL_RANK": rank % on_node}
+        named |= {"GRIDPACE_AGENT": agents[rank // on_node]} if agents else {}
         os.environ.update({name: str(value) for name, value in named.items()})
         be_rank(out, rank, holds, mode)
     except BaseException:  # noqa: BLE001
