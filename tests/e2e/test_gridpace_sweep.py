@@ -71,7 +71,7 @@ def test_a_training_is_measured_and_its_limit_given_back(sweep, twin, tmp_path, 
     assert ("step 3 loss" in out) == (script is PRINTS)
     document = json.loads((tmp_path / "sweep.json").read_text())
     assert [point["gpu_power_limit_w"] for point in document["points"]] == [250.0, 400.0, 700.0]
-    # How fast the steps of a busy machine are says nothing; the curve itself is recovered in the tests on a clock of ours.
+    # The pace of a busy machine says nothing; the curve itself is recovered in the tests on a clock of ours.
     assert all(rate > 0.0 for point in document["points"] for rate in point[unit])
     for point, drawn_w in zip(document["points"], (250.0, 400.0, 690.0), strict=True):
         assert point["gpu_draw_w"] == pytest.approx([drawn_w] * len(point["gpu_draw_w"]), rel=0.1)
