@@ -8,13 +8,19 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 SITE   ?= data/sites/block-20mw.toml
 WORKERS ?= auto
 
-.PHONY: plan test test-frameworks test-browser test-packaging lint bench clean
+.PHONY: plan test test-matrix test-slurm test-frameworks test-browser test-packaging lint bench clean
 
 plan: $(VENV)/.gridpace
 	$(BIN)/gridpace plan $(SITE)
 
 test: $(VENV)/.test
-	$(BIN)/pytest -n $(WORKERS) -m "not frameworks and not browser and not packaging"
+	$(BIN)/pytest -n $(WORKERS) -m "not frameworks and not browser and not packaging and not matrix and not slurm"
+
+test-matrix: $(VENV)/.test
+	$(BIN)/pytest -n $(WORKERS) -m matrix tests/faults/matrix
+
+test-slurm: $(VENV)/.test $(VENV)/.slurm
+	$(BIN)/pytest tests/slurm
 
 test-frameworks: $(VENV)/.test $(VENV)/.frameworks
 	$(BIN)/pytest tests/frameworks
@@ -66,4 +72,8 @@ $(VENV)/.frameworks: $(VENV)/.gridpace
 $(VENV)/.browser: $(VENV)/.gridpace
 	$(PIP) --group browser
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium; } || echo "install Chromium by hand, then run this again"
+	@touch $@
+
+$(VENV)/.slurm: $(VENV)/.gridpace
+	@command -v slurmctld >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends slurm-wlm munge; } || echo "install slurm-wlm and munge by hand, then run this again"
 	@touch $@

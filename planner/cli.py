@@ -24,6 +24,7 @@ from planner.errors import ConfigError, GridpaceError
 from planner.forecast_command import forecast_command
 from planner.json_output import json_errors, print_json
 from planner.respond_command import respond_command
+from planner.slurm_command import slurm_command
 from planner.sources_command import sources_group
 from planner.terminal import clean_stdout, note, open_streams, stage
 
@@ -280,6 +281,7 @@ cli.add_command(respond_command)
 cli.add_command(forecast_command)
 cli.add_command(backtest_command)
 cli.add_command(sources_group)
+export_group.add_command(slurm_command)
 
 
 @cli.command("check", short_help="Have the independent judge replay a calendar.")

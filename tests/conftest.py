@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -29,6 +31,22 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip(f"{NO_SHARED_DATA} ({SHARED_DATA.parent.name}/{SHARED_DATA.name})")
     return SHARED_DATA
+
+
+@pytest.fixture
+def nvml_twin(tmp_path: Path) -> Generator[Callable[..., Any]]:
+    """Makes a twin of NVML, by profile, that lasts as long as the test: see tests/nvml_twin."""
+    from tests import nvml_twin as twins
+
+    with contextlib.ExitStack() as made:
+
+        def make(profile: Any = "h100x8", **options: Any) -> twins.Twin:
+            try:
+                return made.enter_context(twins.nvml_twin(tmp_path, profile, **options))
+            except twins.TwinUnavailable as missing:
+                pytest.skip(str(missing))
+
+        yield make
 
 
 @pytest.hookimpl(wrapper=True)

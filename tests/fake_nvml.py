@@ -28,7 +28,7 @@ class FakeNvml:
 
     def __init__(self, *boards: Board) -> None:
         self.boards = list(boards)
-        self.inits = 0
+        self.inits = self.shutdowns = 0
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("NVML_"):
@@ -77,6 +77,21 @@ class FakeNvml:
     def nvmlDeviceGetTemperature(self, board: Board, sensor: int) -> Any:
         assert sensor == pynvml.NVML_TEMPERATURE_GPU
         return self._answer(board, 41)
+
+    def nvmlShutdown(self) -> None:
+        self.shutdowns += 1
+
+    def nvmlDeviceGetMigMode(self, board: Board) -> Any:
+        return self._answer(board, NvmlCode(pynvml.NVML_ERROR_NOT_SUPPORTED))
+
+    def nvmlDeviceGetMarginTemperature(self, board: Board) -> Any:
+        return self._answer(board, NvmlCode(pynvml.NVML_ERROR_NOT_SUPPORTED))
+
+    def nvmlDeviceGetTemperatureThreshold(self, board: Board, threshold: int) -> Any:
+        return self._answer(board, NvmlCode(pynvml.NVML_ERROR_NOT_SUPPORTED))
+
+    def nvmlDeviceGetFieldValues(self, board: Board, fields: list[Any]) -> Any:
+        return self._answer(board, NvmlCode(pynvml.NVML_ERROR_NOT_SUPPORTED))
 
     def nvmlDeviceSetPowerManagementLimit(self, board: Board, limit_mw: int) -> None:
         if self._answer(board, None) != "ignored":

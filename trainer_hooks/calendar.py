@@ -57,6 +57,8 @@ __all__ = [
     "State",
     "Window",
     "current_folder",
+    "parse_calendar",
+    "parse_run",
     "read_calendar",
     "read_current",
     "read_run",
@@ -166,17 +168,32 @@ def read_calendar(path: Path, verify: bool = True) -> Calendar:
         CalendarError: A file is absent, damaged, of another major version, or breaks a rule.
     """
     header = _header_path(Path(path))
-    calendar = calendar_from(parse_object(read_bytes(header, _HEADER_LIMIT_BYTES), str(header)))
-    check_calendar(calendar, str(header))
+    calendar = parse_calendar(read_bytes(header, _HEADER_LIMIT_BYTES), str(header))
+    if verify:
+        for entry in calendar.runs:
+            _verified_bytes(header.parent, entry)
+    return calendar
+
+
+def parse_calendar(content: bytes, file: str) -> Calendar:
+    """Read a calendar's header from the content of its file.
+
+    Args:
+        content: Content of the file.
+        file: Name used in errors.
+
+    Raises:
+        CalendarError: It is damaged, of another major version, or breaks a rule.
+    """
+    calendar = calendar_from(parse_object(content, file))
+    check_calendar(calendar, file)
     for entry in calendar.runs:
         if entry.file != run_file(entry.run):
             raise CalendarError(
-                f"{header}, run {entry.run!r}",
+                f"{file}, run {entry.run!r}",
                 f"its file is {entry.file[:80]!r}, but must be {run_file(entry.run)!r}.",
                 REWRITE,
             )
-        if verify:
-            _verified_bytes(header.parent, entry)
     return calendar
 
 
@@ -197,7 +214,7 @@ def read_runs(path: Path) -> tuple[Calendar, tuple[RunCalendar, ...]]:
     runs = []
     for entry in calendar.runs:
         file = str(header.parent / entry.file)
-        run = _checked_run(_verified_bytes(header.parent, entry), file)
+        run = parse_run(_verified_bytes(header.parent, entry), file)
         if run.run != entry.run:
             raise CalendarError(file, f"it holds run {run.run!r}, not {entry.run!r}.", REWRITE)
         _check_belongs(run, calendar, file)
@@ -217,7 +234,7 @@ def read_run(path: Path) -> RunCalendar:
     Raises:
         CalendarError: The file is absent, damaged, of another major version, or breaks a rule.
     """
-    return _checked_run(read_bytes(Path(path), _RUN_LIMIT_BYTES), str(path))
+    return parse_run(read_bytes(Path(path), _RUN_LIMIT_BYTES), str(path))
 
 
 def read_current(folder: Path, run: str, verify: bool = False) -> RunCalendar:
@@ -245,7 +262,7 @@ def read_current(folder: Path, run: str, verify: bool = False) -> RunCalendar:
                 str(home), f"it has no run {run[:80]!r}; its runs are {named}.", "Set GRIDPACE_RUN to one of them."
             )
     content = read_bytes(file, _RUN_LIMIT_BYTES)
-    found = _checked_run(content, str(file))
+    found = parse_run(content, str(file))
     if found.run != run:
         raise CalendarError(str(file), f"it holds run {found.run!r}, not {run!r}.", REWRITE)
     if verify:
@@ -293,7 +310,16 @@ def _verified_bytes(home: Path, entry: RunEntry) -> bytes:
     return content
 
 
-def _checked_run(content: bytes, file: str) -> RunCalendar:
+def parse_run(content: bytes, file: str) -> RunCalendar:
+    """Read one run's windows from the content of its file.
+
+    Args:
+        content: Content of the file.
+        file: Name used in errors.
+
+    Raises:
+        CalendarError: It is damaged, of another major version, or breaks a rule.
+    """
     run = run_from(parse_object(content, file))
     check_run(run, file)
     return run

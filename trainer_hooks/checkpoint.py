@@ -29,6 +29,10 @@ class CheckpointTimer:
         """Whether the state after this step is in a checkpoint."""
         return self._saved_step == step
 
+    def loaded(self, step: int) -> None:
+        """Say that the state after this step was read from a checkpoint."""
+        self._saved_step = step
+
     def wait_s(self) -> float:
         """Return how long a failed checkpoint waits for its next try, s."""
         return max(self._retry_at_s - self._monotonic(), 0.0)
@@ -47,10 +51,16 @@ class CheckpointTimer:
         try:
             save()
         except Exception as error:
-            self._retry_delay_s = min(max(2 * self._retry_delay_s, _RETRY_S), _RETRY_LIMIT_S)
-            self._retry_at_s = self._monotonic() + self._retry_delay_s
+            self.put_off()
             return error
         self._saved_step = step
         self.lead_s = max(self.lead_s, self._monotonic() - begin_s)
         self._retry_at_s = self._retry_delay_s = 0.0
         return None
+
+    def put_off(self) -> None:
+        """Wait before the next try, twice as long as the last time; also where another rank could not save."""
+        if self._retry_at_s > self._monotonic():
+            return
+        self._retry_delay_s = min(max(2 * self._retry_delay_s, _RETRY_S), _RETRY_LIMIT_S)
+        self._retry_at_s = self._monotonic() + self._retry_delay_s

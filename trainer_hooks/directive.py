@@ -62,6 +62,15 @@ def directive(calendar: RunCalendar, now: datetime, save_lead_s: float) -> Direc
     return Directive(window.state, window, _late_boundary(before, window), window.end)
 
 
+def hold_ends(calendar: RunCalendar, now: datetime) -> datetime | None:
+    """Find the end of the hold windows that follow each other from an instant on; None if it lies in none."""
+    position = calendar.position_at(now)
+    end = None
+    while position is not None and position < len(calendar.windows) and calendar.windows[position].state == "hold":
+        end, position = calendar.windows[position].end, position + 1
+    return end
+
+
 def _late_boundary(before: Window | None, window: Window) -> datetime | None:
     """Find the boundary behind us whose checkpoint is still wanted, for a step that ran across it."""
     return window.start if _needs_save(before, window) else None

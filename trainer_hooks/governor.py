@@ -1,50 +1,62 @@
 """The step hook: makes a training loop follow its run calendar.
 
-    RUN  --pause due, checkpoint needed-->  SAVE  --saved-->  HOLD or EXIT
-    RUN  --pause due, nothing to save---->  HOLD  --window ends-->  RUN   (WAIT where `off` windows are waited out)
-    SAVE --the callback failed----------->  RUN, tried again later
-    any  --no valid calendar------------->  SAFE: the limit found at the start is restored, training runs free
+    RUN, CAP  --pause due-->  DRAIN  --all ranks at one step-->  SAVE  -->  HOLD or EXIT
+    HOLD      --window ends, or a watchdog wants a step-->  RESUME  -->  RUN or CAP
+    SAVE      --a rank could not-->  RUN or CAP, tried again later
+    any       --no valid calendar-->  SAFE: the limit found at the start is restored, training runs free
 
-Everything happens inside `step()`, that is at a step boundary; between boundaries of the calendar a call costs one look
-at the clock. Nothing is raised into training unless `strict=True`.
+Everything but a lower limit happens inside `step()`, that is at a step boundary; between boundaries of the calendar a
+call costs one look at the clock and one at a word of shared memory. Nothing is raised into training unless
+`strict=True`.
 """
 
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import signal
 import threading
-from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from trainer_hooks.calendar import CalendarError
+from trainer_hooks.agreement.alone import Alone
+from trainer_hooks.agreement.collective import Collective
+from trainer_hooks.boundary import Boundary, Training
+from trainer_hooks.breakeven import IDLE_W_PER_GPU, CostMeter, PauseCosts, process_age_s
 from trainer_hooks.checkpoint import CheckpointTimer
 from trainer_hooks.clock import Clock
-from trainer_hooks.directive import Directive, directive
+from trainer_hooks.conduct import Conduct
+from trainer_hooks.guide import Guide
 from trainer_hooks.journal import Journal
 from trainer_hooks.limits import LimitSet
+from trainer_hooks.pauses import PauseRules, Pauses
+from trainer_hooks.said import Said
 from trainer_hooks.signals import before_ending, not_before_ending, take_signals
-from trainer_hooks.simulated import SimulatedGpu
+from trainer_hooks.steady import steady
+from trainer_hooks.watch import LimitWatch
+from trainer_hooks.watchdogs import grace_s, hold_cap_s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
+    from typing import TypeVar
 
+    from trainer_hooks.agreement.collective import AllReduce
+    from trainer_hooks.agreement.wish import Agreement
     from trainer_hooks.contract import RunCalendar
-    from trainer_hooks.feed import CalendarFeed
     from trainer_hooks.gpu import Gpu
+    from trainer_hooks.metering import Metering
+    from trainer_hooks.pauses import OnHold, OnOff
     from trainer_hooks.report import GovernorReport
+    from trainer_hooks.state import GovernorState
     from trainer_hooks.telemetry import TelemetryWriter
+    from trainer_hooks.watch import Feed
+    from trainer_hooks.watchdogs import Watchdog
 
+    Item = TypeVar("Item")
     Save = Callable[[], object]
 
-GovernorState = Literal["run", "hold", "wait", "save", "exit", "safe"]
-OnOff = Literal["exit", "wait"]
-
-_LOG = logging.getLogger("trainer_hooks")
-_HOLD_SLICE_S = 1.0
+# A lower limit must be in force within 2 s of its event; through an agent its heartbeat comes before this look.
+WATCH_S = 0.5
 
 
 class Governor:
@@ -57,11 +69,22 @@ class Governor:
         gpus: GPUs to limit and to meter.
         clock: Time.
         telemetry: Where records go; None writes none.
+        metering: What is metered beside the boards, and how processes agree on these; None meters all boards given.
         on_off: At an `off` window, `exit` sets `should_exit` after saving, and a loop that goes on all the same waits
             from its next step; `wait` waits like a hold.
-        may_pause: False follows power limits only: ranks that paused each by its own clock would stop at different
-            steps and hang in their next collective.
+        on_hold: At a `hold` window, `hold` waits; `auto` ends the loop after saving where that costs fewer joules, for
+            jobs that are started again when the window ends.
+        timers: Watchdogs that bound a hold.
+        agreement: How several ranks pause at the same step; None for a training of one rank.
+        all_reduce: Where there is no `agreement`: returns the greatest of the numbers that the ranks give, to each of
+            them. It is called after every `every`-th step.
+        every: Steps between two calls of `all_reduce`.
+        may_pause: False for one of several ranks that cannot agree: only power limits are followed.
+        drain: Waits until the device has nothing left to do, such as `torch.cuda.synchronize`; called before a pause.
+        costs: What pausing costs, until it has been measured.
         poll_s: How often a newer calendar is looked for, s.
+        watch_s: How often a thread looks for a newer calendar and lower limits beside the training, s of real time;
+            None: only `step` looks.
         record_s: Longest stretch of one record, s.
         save_lead_s: How long a checkpoint takes, s, until one has been timed.
         strict: Raise faults into training instead of logging them.
@@ -71,47 +94,82 @@ class Governor:
         self,
         calendar: RunCalendar | None = None,
         *,
-        feed: CalendarFeed | None = None,
+        feed: Feed | None = None,
         run: str = "",
         gpus: Sequence[Gpu] = (),
         clock: Clock | None = None,
         telemetry: TelemetryWriter | None = None,
+        metering: Metering | None = None,
         on_off: OnOff = "exit",
+        on_hold: OnHold = "hold",
+        timers: Sequence[Watchdog] = (),
+        agreement: Agreement | None = None,
+        all_reduce: AllReduce | None = None,
+        every: int = 16,
         may_pause: bool = True,
+        drain: Callable[[], object] | None = None,
+        costs: PauseCosts | None = None,
         poll_s: float = 10.0,
+        watch_s: float | None = None,
         record_s: float = 60.0,
         save_lead_s: float = 0.0,
         strict: bool = False,
     ) -> None:
         self.should_exit = False
-        self.state: GovernorState = "safe"
-        self.calendar = calendar
-        self._feed = feed
-        self._run = run or (calendar.run if calendar else "")
-        self._clock = clock or Clock()
+        self._say = Said()
+        self._clock = steady(clock or Clock(), self._say)
         self._monotonic = self._clock.monotonic
-        self._on_off = on_off
-        self._may_pause = may_pause
         self._poll_s = poll_s
-        self._record_s = record_s
-        self._checkpoint = CheckpointTimer(save_lead_s, self._monotonic)
         self._strict = strict
-        self._said: set[str] = set()
         self._pid = os.getpid()
-        self._closed = False
-        self._limits = LimitSet(gpus)
-        # A twin has no work of its own: it draws power for the states in which this training works.
-        self._twins = tuple(gpu for gpu in gpus if isinstance(gpu, SimulatedGpu))
-        self._journal = Journal(gpus, self._clock, telemetry)
+        self._closed = self._stop = False
         self._steps = self._pending_tokens = 0
-        self._stop = False
-        self._handled: datetime | None = None
-        self._wake_s = self._poll_due_s = self._monotonic()
-        self._set_busy()
+        self._agreement = agreement or (Collective(all_reduce, every) if all_reduce else Alone(may_pause=may_pause))
+        self._due = self._agreement.due
+        self._guide = Guide(calendar, self._clock, poll_s, self._say)
+        self._checkpoint = CheckpointTimer(save_lead_s, self._monotonic)
+        self._costs = CostMeter(gpus, costs or PauseCosts(IDLE_W_PER_GPU * len(gpus)), self._monotonic)
+        limits = LimitSet(gpus, self._monotonic)
+        self._journal = Journal(gpus, self._clock, telemetry, metering)
+        name = run or (calendar.run if calendar else "")
+        self._conduct = Conduct(name, gpus, self._guide, self._journal, limits, record_s, self._say)
+        rules = PauseRules(on_off, on_hold, hold_cap_s(timers, drained=False), hold_cap_s(timers, drained=True))
+        self._boundary = Boundary(
+            Training(
+                clock=lambda: self._clock,
+                enter=lambda state: self._enter(state),  # noqa: PLW0108 - looked up at each call, so that it can be replaced
+                drain=drain,
+                fault=self._fault,
+                say=self._say,
+                strict=strict,
+                grace_s=grace_s(timers),
+            ),
+            self._guide,
+            self._agreement,
+            Pauses(rules, lambda: self._costs.costs, self._monotonic),
+            self._checkpoint,
+            self._costs,
+            self._conduct,
+        )
+        self._wake_s = self._monotonic()
+        self._watch = LimitWatch(feed, self._clock, self._lower, self._wake, watch_s) if feed and watch_s else None
+        self._guide.feed = self._watch or feed
         atexit.register(self.close)
         if gpus:
             before_ending(self.close)
+        if self._watch:
+            self._watch.start()
         self._begin()
+
+    @property
+    def state(self) -> GovernorState:
+        """What the training does now."""
+        return self._conduct.state
+
+    @property
+    def calendar(self) -> RunCalendar | None:
+        """The calendar in force."""
+        return self._guide.calendar
 
     @classmethod
     def from_env(
@@ -121,18 +179,22 @@ class Governor:
         clock: Clock | None = None,
         strict: bool = False,
         install_signals: bool = False,
+        all_reduce: AllReduce | None = None,
+        every: int = 16,
+        drain: Callable[[], object] | None = None,
     ) -> Governor:
         """Make a Governor from environment variables; without calendar or GPU a no-op that says so once.
 
-        GRIDPACE_CALENDAR: folder with `current`, calendar folder, or a run's file. GRIDPACE_RUN: name of the run.
-        GRIDPACE_TELEMETRY: folder or `.jsonl` file. GRIDPACE_ON_OFF: `exit` (default) or `wait`.
-        GRIDPACE_SIMULATE: number of simulated GPUs to follow the calendar with instead of real ones.
+        docs/training.md lists the variables. Where ranks are given `all_reduce`, all of them must call this.
 
         Args:
             environ: Variables; those of the process if None.
             clock: Time; real time if None.
             strict: Raise faults, also those of the settings, instead of logging them.
             install_signals: Also take SIGTERM and SIGUSR1, as `install_signal_handlers` does.
+            all_reduce: See the class; used where not every rank reaches a hub.
+            every: See the class.
+            drain: See the class.
 
         Returns:
             The Governor.
@@ -140,17 +202,20 @@ class Governor:
         Raises:
             HookError: With `strict`, a setting or the GPUs cannot be used.
         """
-        from trainer_hooks.settings import RUNS_FREE, governor_arguments
+        from trainer_hooks.settings import RUNS_FREE, governor_arguments, rank_arguments
 
+        variables = os.environ if environ is None else environ
+        ranks, notice = rank_arguments(variables, all_reduce, every, strict=strict)
         try:
-            arguments, notice = governor_arguments(os.environ if environ is None else environ, clock or Clock())
-            governor = cls(clock=clock, strict=strict, **arguments)
+            arguments, said = governor_arguments(variables, clock or Clock())
+            watch_s = WATCH_S if clock is None else None
+            governor = cls(clock=clock, strict=strict, drain=drain, watch_s=watch_s, **{**ranks, **arguments})
         except Exception as error:
             if strict:
                 raise
-            governor, notice = cls(clock=clock), f"{error} {RUNS_FREE}."
-        if notice:
-            governor._say(notice)
+            governor, said = cls(clock=clock, **ranks), f"{error} {RUNS_FREE}."
+        for sentence in filter(None, (notice, said)):
+            governor._say(sentence)
         if install_signals:
             governor.install_signal_handlers()
         return governor
@@ -161,7 +226,7 @@ class Governor:
         Args:
             tokens: Tokens this process trained in the step. Where several ranks train on the same tokens (tensor or
                 pipeline parallel), one of them counts.
-            save: Writes a checkpoint; called when the calendar needs one.
+            save: Writes a checkpoint; called when the calendar needs one, on all ranks after the same step.
 
         Returns:
             `should_exit`: whether the loop should end now, its work saved.
@@ -169,16 +234,28 @@ class Governor:
         try:
             self._steps += 1
             self._pending_tokens += int(tokens)
-            if self._monotonic() < self._wake_s and (self.should_exit or not self._stop):
+            if self._monotonic() < self._wake_s and (self.should_exit or not self._stop) and not self._due(self._steps):
                 return self.should_exit
             self._attend(save)
         except Exception as error:
             self._fault(error)
         return self.should_exit
 
-    def resume_at(self, position_tokens: int) -> None:
-        """Say, before the first step, how many tokens the loaded state holds."""
+    def resume_at(self, position_tokens: int, step: int | None = None) -> None:
+        """Say, before the first step, what the loaded state holds.
+
+        Args:
+            position_tokens: Tokens since the training's beginning.
+            step: Optimiser steps since then; needed where a rank may start again while the others train on.
+        """
         self._count(lambda: self._journal.tokens.resume_at(position_tokens))
+        age_s = process_age_s()
+        if position_tokens and age_s is not None:
+            self._costs.reloaded(age_s)
+        if step is not None:
+            self._steps = step
+            self._journal.resume_steps(step)
+            self._checkpoint.loaded(step)
 
     def rollback(self, to_tokens: int) -> None:
         """Say that the training went back to a state of `to_tokens` tokens since its beginning."""
@@ -195,19 +272,23 @@ class Governor:
             signals: Signals to take.
 
         Returns:
-            Whether they were taken: only in the main thread, and only where one rank may stop by itself.
+            Whether they were taken: only in the main thread, and only where this rank may stop.
         """
-        if not self._may_pause or threading.current_thread() is not threading.main_thread():
-            self._say("signals are not taken: several ranks, or not the main thread.")
+        if not self._agreement.may_pause or threading.current_thread() is not threading.main_thread():
+            self._say("signals are not taken: several ranks that cannot agree, or not the main thread.")
             return False
         take_signals(signals, self.request_stop)
         return True
 
+    def watch(self, loader: Iterable[Item]) -> Iterator[Item]:
+        """Hand on a data loader's items, timing the waits for them: `for batch in governor.watch(loader):`."""
+        return self._journal.watch(loader)
+
     def report(self) -> GovernorReport:
         """Sum up what was done so far."""
         if not self._closed:
-            self._count(self._record)
-        return self._journal.report(self._run, self.calendar)
+            self._count(self._conduct.record)
+        return self._journal.report(self._conduct.run, self.calendar)
 
     def close(self) -> None:
         """Write the last record and give the limits back; also done when Python exits."""
@@ -216,9 +297,15 @@ class Governor:
         self._closed = True
         atexit.unregister(self.close)
         not_before_ending(self.close)
-        self._count(self._record)
-        self._count(lambda: self._limit(None))
+        if self._watch:
+            self._watch.close()
+        self._count(self._conduct.record)
+        self._count(self._conduct.give_back)
+        # After the last record, which would take over what other processes of the node have let go of.
+        self._journal.close()
+        self._count(self._agreement.close)
         self._wake_s = float("inf")
+        self._due = _never
 
     def __enter__(self) -> Governor:
         return self
@@ -229,126 +316,32 @@ class Governor:
         self.close()
 
     def _begin(self) -> None:
-        """Take the first limit before the first step; a pause waits for a step boundary."""
         try:
-            asked = self._ask()
-            if asked.state == "run":
-                self._carry_on(asked)
+            self._boundary.begin()
         except Exception as error:
             self._fault(error)
 
     def _attend(self, save: Save | None) -> None:
-        """Do what the calendar asks for; returns when the next step may run, or the loop should end."""
+        """Do what calendar and ranks ask for; returns when the next step may run, or the loop should end."""
         self._take_tokens()
         if self.should_exit and not self._stop:
             self._say("the loop did not end at should_exit: off windows are waited out from now on.")
-            self.should_exit, self._on_off = False, "wait"
-        while not self.should_exit:
-            asked = self._ask()
-            if self._stop:
-                if self._secure(save):
-                    self._exit("the job was told to stop")
-                break
-            due = asked.boundary is not None and asked.boundary != self._handled
-            if asked.state in {"run", "safe"}:
-                if due and not self._checkpoint.wait_s() and self._secure(save):
-                    self._handled = asked.boundary
-                self._carry_on(asked)
-                break
-            if due and (self._checkpoint.wait_s() or not self._secure(save)):
-                self._enter("run")
-                break
-            if asked.state == "off" and self._on_off == "exit" and self._checkpoint.holds(self._steps):
-                self._exit("the calendar gives the GPUs back")
-                break
-            self._hold(asked)
+            self.should_exit = False
+            self._boundary.wait_out_from_now()
+        if not self.should_exit:
+            self.should_exit = self._boundary.attend(self._steps, save, lambda: self._stop)
         self._schedule()
 
-    def _ask(self) -> Directive:
-        self._refresh()
-        now = self._clock.wall()
-        if self.calendar is None:
-            return Directive("safe", None, None, None)
-        asked = directive(self.calendar, now, self._checkpoint.lead_s)
-        if asked.state == "safe":
-            when = "is not valid yet" if asked.until else "has ended"
-            self._say(f"calendar {self.calendar.calendar_id} {when}: training runs free, without a limit of ours.")
-        if asked.state != "safe" and not self._may_pause:
-            if asked.state != "run":
-                self._say("a pause is due, but several ranks cannot pause each by its own clock: only limits follow.")
-            return Directive("run", asked.window, None, asked.until)
-        return asked
+    def _lower(self, limit_w: float) -> None:
+        """Lower the limit beside the training, between two steps, while the GPUs are this training's."""
+        self._conduct.lower(limit_w, lambda: not self._closed and self.state != "exit")
 
-    def _refresh(self) -> None:
-        now_s = self._monotonic()
-        if self._feed is None or now_s < self._poll_due_s:
-            return
-        self._poll_due_s = now_s + self._poll_s
-        try:
-            newer = self._feed.poll()
-        except CalendarError as error:
-            kept = "the one in force is kept" if self.calendar else "training runs free"
-            self._say(f"no calendar can be read, {kept}: {error}")
-            if self._strict:
-                raise
-            return
-        if newer is not None:
-            self._record()
-            self.calendar = newer
-            self._run = self._run or newer.run
-
-    def _carry_on(self, asked: Directive) -> None:
-        self._limit(asked.window.gpu_power_limit_w if asked.window else None)
-        self._enter("run" if asked.state == "run" else "safe")
-
-    def _hold(self, asked: Directive) -> None:
-        self._enter("wait" if asked.state == "off" and self._on_off == "wait" else "hold")
-        self._limit(asked.window.gpu_power_limit_w if asked.window else None)
-        left_s = _HOLD_SLICE_S
-        if asked.until is not None:
-            left_s = min(left_s, (asked.until - self._clock.wall()).total_seconds())
-        self._clock.sleep(max(left_s, 0.0))
-        self._keep_records()
-
-    def _exit(self, why: str) -> None:
-        self._enter("exit")
-        self._limit(None)
-        self.should_exit = True
-        _LOG.info("gridpace: %s; the checkpoint is written and the loop should end.", why)
-
-    def _secure(self, save: Save | None) -> bool:
-        """Write a checkpoint unless the state is already in one; False if that failed and training should go on."""
-        if self._checkpoint.holds(self._steps):
-            return True
-        if save is None:
-            self._say("a checkpoint is due, but step() was given no save: the run waits instead of ending.")
-            return True
-        self._enter("save")
-        error = self._checkpoint.write(save, self._steps)
-        if error is not None:
-            self._enter("run")
-            _LOG.warning("gridpace: the checkpoint failed (%r); training goes on, next try later.", error)
-            if self._strict:
-                raise error
-        return error is None
-
-    def _limit(self, limit_w: float | None) -> None:
-        if limit_w != self._limits.limit_w:
-            self._record()
-        elif self._limits.answered:
-            return
-        for sentence in self._limits.set(limit_w):
-            self._say(sentence)
+    def _wake(self) -> None:
+        self._guide.look_soon()
+        self._wake_s = self._monotonic()
 
     def _enter(self, state: GovernorState) -> None:
-        if state != self.state:
-            self._record()
-            self.state = state
-            self._set_busy()
-
-    def _set_busy(self) -> None:
-        for twin in self._twins:
-            twin.set_busy(self.state in {"run", "save", "safe"})
+        self._conduct.enter(state)
 
     def _schedule(self) -> None:
         """Set when step() next looks up, by the monotonic clock."""
@@ -356,29 +349,14 @@ class Governor:
             # A loop that goes on all the same is met again at its next step, unless the job itself was told to stop.
             self._wake_s = float("inf") if self._stop else self._monotonic()
             return
-        self._keep_records()
-        now, now_s = self._clock.wall(), self._monotonic()
-        waits_s = [self._record_s - self._journal.age_s()]
-        waits_s += [] if self._feed is None else [self._poll_due_s - now_s]
-        waits_s += [self._checkpoint.wait_s()] if self._checkpoint.wait_s() else []
-        if self.calendar is not None:
-            until = directive(self.calendar, now, self._checkpoint.lead_s).until
-            waits_s += [] if until is None else [(until - now).total_seconds()]
-        self._wake_s = now_s + max(min(waits_s), 0.0)
+        self._conduct.keep_records()
+        wait_s = min(self._boundary.due_in_s(), self._conduct.due_in_s())
+        self._wake_s = self._monotonic() + max(wait_s, 0.0)
 
     def _take_tokens(self) -> None:
         tokens, self._pending_tokens = self._pending_tokens, 0
         self._journal.tokens.add(tokens)
-
-    def _keep_records(self) -> None:
-        self._journal.sample()
-        if self._journal.age_s() >= self._record_s:
-            self._record()
-
-    def _record(self) -> None:
-        error = self._journal.cut(self._run, self.state, self.calendar, self._limits)
-        if error is not None:
-            self._say(f"telemetry cannot be written ({error}); records are kept and tried again.")
+        self._journal.note_steps(self._steps)
 
     def _count(self, action: Callable[[], object]) -> None:
         try:
@@ -394,7 +372,6 @@ class Governor:
         self._wake_s = self._monotonic() + self._poll_s
         self._say(f"a fault of the Governor, training goes on: {error!r}")
 
-    def _say(self, sentence: str) -> None:
-        if sentence not in self._said:
-            self._said.add(sentence)
-            _LOG.warning("gridpace: %s", sentence)
+
+def _never(_step: int) -> bool:
+    return False

@@ -1,28 +1,40 @@
 """GPUs in watts, joules and degrees: the protocol, and NVML behind it.
 
-NVML counts milliwatts and millijoules; they become watts and joules here and nowhere else. Limits are set with the
-first version of the setter and read back, because the second version of the binding drops the return code (seen in
-nvidia-ml-py 12.575 to 13.615), so that an unprivileged call looks like a success.
+NVML counts milliwatts, millijoules and nanoseconds; they become watts, joules and seconds here and nowhere else. Limits
+are set with the first version of the setter and read back, because the second version of the binding drops the return
+code (seen in nvidia-ml-py 12.575 to 13.615), so that an unprivileged call looks like a success.
 """
 
 from __future__ import annotations
 
-import importlib
-import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from trainer_hooks.errors import GpuError
+from trainer_hooks.nvml import BLANK_32, BLANK_64, NvmlSession
+from trainer_hooks.throttle import HeldBack
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+__all__ = [
+    "LIMIT_TOLERANCE_W",
+    "Gpu",
+    "LimitVerdict",
+    "NvmlGpu",
+    "NvmlSession",
+    "Outcome",
+    "ThermalLimits",
+]
 
-Outcome = Literal["set", "clamped", "denied", "unsupported", "ignored", "lost"]
+Outcome = Literal["applied", "clamped", "overridden", "denied", "ignored", "unsupported", "lost"]
 
-_BLANK = frozenset({0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF})
 _MILLI = 1000.0
+_NANO = 1e9
+# No board draws or takes more, and none is colder or hotter; beyond these a driver's answer is garbage, not data. The
+# largest announced module (two GPUs and a CPU) stays below 3 kW.
+_MOST_W = 10_000.0
+_COLDEST_C, _HOTTEST_C = -50.0, 200.0
 # Drivers keep whole milliwatts, but some boards round a limit to whole watts.
 LIMIT_TOLERANCE_W = 1.0
+_SPLIT = "The board is split into MIG instances: its limit would bind the jobs of others on it too."
 _CHECK_DRIVER = "Run nvidia-smi on this machine to see whether driver and GPU are well."
 
 
@@ -34,19 +46,24 @@ class LimitVerdict:
         requested_w: Limit asked for, W.
         limit_w: Limit read back afterwards, W; None if it cannot be read.
         enforced_w: Limit the driver enforces from all sources, W; None if it cannot be read.
-        outcome: `set` as asked; `clamped` to the board's range; `denied` for want of rights; `unsupported` by the
-            board; `ignored`: accepted, but reading back shows another; `lost`: the GPU does not answer.
+        outcome: `applied` as asked; `clamped` to the board's range; `overridden`: ours was read back, a moment later
+            another; `denied` for want of rights; `ignored`: accepted, but reading back shows another;
+            `unsupported` by the board; `lost`: the GPU does not answer.
+        settled_s: Time from the request until the limit was in force, s; None where that was not measured.
+        why: What stands in the way, in one sentence, where there is more to say than the outcome; else "".
     """
 
     requested_w: float
     limit_w: float | None
     enforced_w: float | None
     outcome: Outcome
+    settled_s: float | None = None
+    why: str = ""
 
     @property
     def applied(self) -> bool:
         """Whether a limit of ours is now in force."""
-        return self.outcome in {"set", "clamped"}
+        return self.outcome in {"applied", "clamped"}
 
 
 class Gpu(Protocol):
@@ -89,42 +106,21 @@ class Gpu(Protocol):
         """Return the temperature of the GPU die, degrees C."""
 
 
-class NvmlSession:
-    """NVML, loaded on first use and again in a forked child, where the parent's handles are void.
+@dataclass(frozen=True)
+class ThermalLimits:
+    """Where a board acts against its own heat, as margins: it does so once `margin_c` falls to them.
 
-    Args:
-        load: Returns the module `pynvml`.
+    Attributes:
+        gpu_max_c: Below it the clock may fall under the base clock, K.
+        memory_max_c: Below it the memory's heat lowers the clock, K.
+        slowdown_c: Below it the hardware halves the clock, K.
+        shutdown_c: Below it the board may shut down, K.
     """
 
-    def __init__(self, load: Callable[[], Any] | None = None) -> None:
-        self._load = load or (lambda: importlib.import_module("pynvml"))
-        self._nvml: Any = None
-        self._pid = 0
-        self._handles: dict[str, Any] = {}
-
-    def module(self) -> Any:
-        """Return the initialised module `pynvml`.
-
-        Raises:
-            GpuError: The binding, the driver's library or the driver is not there.
-        """
-        if self._pid != os.getpid():
-            try:
-                nvml = self._load()
-                nvml.nvmlInit()
-            except Exception as error:
-                raise GpuError(
-                    "NVML", f"it cannot be started ({error}).", "Install the NVIDIA driver, or train without a cap."
-                ) from error
-            self._nvml, self._handles, self._pid = nvml, {}, os.getpid()
-        return self._nvml
-
-    def handle(self, uuid: str) -> Any:
-        """Return the handle of a GPU in this process."""
-        nvml = self.module()
-        if uuid not in self._handles:
-            self._handles[uuid] = nvml.nvmlDeviceGetHandleByUUID(uuid)
-        return self._handles[uuid]
+    gpu_max_c: float | None
+    memory_max_c: float | None
+    slowdown_c: float | None
+    shutdown_c: float | None
 
 
 class NvmlGpu:
@@ -142,57 +138,122 @@ class NvmlGpu:
         self._session = session
         self.uuid = uuid
         self.name = name
+        self._is_module: bool | None = None
 
     def power_limit_w(self) -> float | None:
         """Return the limit that was requested last, W."""
-        return self._read_milli("nvmlDeviceGetPowerManagementLimit")
+        return self._limit_w("NVML_FI_DEV_POWER_REQUESTED_LIMIT", "nvmlDeviceGetPowerManagementLimit")
 
     def enforced_limit_w(self) -> float | None:
-        """Return the limit in force from all sources, W."""
-        return self._read_milli("nvmlDeviceGetEnforcedPowerLimit")
+        """Return the limit in force from all sources, W: the lowest of ours, the board's own and an outside one."""
+        return self._limit_w("NVML_FI_DEV_POWER_CURRENT_LIMIT", "nvmlDeviceGetEnforcedPowerLimit")
 
     def limit_range_w(self) -> tuple[float, float] | None:
         """Return the lowest and highest limit the board takes, W."""
         found = self._read("nvmlDeviceGetPowerManagementLimitConstraints")
-        if found is None or _BLANK.intersection(found):
+        if found is None:
             return None
-        return found[0] / _MILLI, found[1] / _MILLI
+        lowest_w, highest_w = (_watts(value / _MILLI) for value in found)
+        return None if lowest_w is None or highest_w is None else (lowest_w, highest_w)
+
+    def module_limit_w(self) -> float | None:
+        """Return the limit in force for the whole module (GPU and CPU, on Grace), W; None where there is none."""
+        nvml = self._session.module()
+        field = (nvml.NVML_FI_DEV_POWER_CURRENT_LIMIT, nvml.NVML_POWER_SCOPE_MODULE)
+        return _watts(_scaled(self._fields(field)[0], _MILLI))
 
     def power_w(self) -> float | None:
         """Return the power of the board, W: a mean over 1 s on most boards, an instant on the A100."""
-        return self._read_milli("nvmlDeviceGetPowerUsage")
+        return _watts(_scaled(self._read("nvmlDeviceGetPowerUsage"), _MILLI))
 
     def energy_j(self) -> float | None:
-        """Return the energy since the driver was loaded, J; renewed about every 100 ms."""
-        return self._read_milli("nvmlDeviceGetTotalEnergyConsumption")
+        """Return the energy since the driver was loaded, J; renewed about every 100 ms.
+
+        None on a module (Grace): its counter counts the CPU and all else on it too, so that it is not this GPU's.
+        Source: Zeus, pull request 172 (2025), on a GH200.
+        """
+        if self._is_module is None:
+            self._is_module = self.module_limit_w() is not None
+        if self._is_module:
+            return None
+        found = self._read("nvmlDeviceGetTotalEnergyConsumption")
+        return None if found is None or found in {BLANK_32, BLANK_64} else found / _MILLI
 
     def temperature_c(self) -> float | None:
         """Return the temperature of the GPU die, degrees C."""
-        found = self._read("nvmlDeviceGetTemperature", 0)
-        return None if found is None else float(found)
+        return _degrees(self._read("nvmlDeviceGetTemperature", 0))
+
+    def margin_c(self) -> float | None:
+        """Return how much hotter the GPU may get before it slows down for heat, K; negative beyond.
+
+        Boards before Ada do not tell it; there it is their highest operating temperature less the present one.
+        """
+        found = _degrees(self._read("nvmlDeviceGetMarginTemperature"))
+        # A blank reads as -1 here, which is a margin too: it counts where the board's temperature can be read.
+        if found is not None and (found != -1 or self.temperature_c() is not None):
+            return found
+        nvml, present_c = self._session.module(), self.temperature_c()
+        for threshold in (nvml.NVML_TEMPERATURE_THRESHOLD_GPU_MAX, nvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN):
+            highest_c = _degrees(self._read("nvmlDeviceGetTemperatureThreshold", threshold))
+            if highest_c is not None and present_c is not None:
+                return highest_c - present_c
+        return None
+
+    def thermal_limits(self) -> ThermalLimits:
+        """Return the margins at which the board acts against its heat; None for each that it does not tell."""
+        nvml = self._session.module()
+        found = self._fields(
+            nvml.NVML_FI_DEV_TEMPERATURE_GPU_MAX_TLIMIT,
+            nvml.NVML_FI_DEV_TEMPERATURE_MEM_MAX_TLIMIT,
+            nvml.NVML_FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT,
+            nvml.NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT,
+        )
+        return ThermalLimits(*map(_degrees, found))
+
+    def held_back(self) -> HeldBack:
+        """Return how long the GPU has been held back since the driver was loaded, by cause."""
+        nvml = self._session.module()
+        found = self._fields(
+            nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP,
+            nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN,
+            nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN,
+            nvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN,
+        )
+        return HeldBack(*(_scaled(value, _NANO) for value in found))
+
+    def is_split(self) -> bool:
+        """Return whether the board is split into MIG instances, which share its power, energy and limit."""
+        found = self._read("nvmlDeviceGetMigMode")
+        return found is not None and bool(found[0])
 
     def set_power_limit_w(self, limit_w: float) -> LimitVerdict:
-        """Ask for a limit, W, within the board's range, and read back what came of it."""
+        """Ask for a limit, W, within the board's range, and read back what came of it; it does not wait for more.
+
+        The limit of a board that is split into MIG instances is not touched: it would bind the jobs of others.
+        """
         try:
+            if self.is_split():
+                return LimitVerdict(limit_w, self.power_limit_w(), self.enforced_limit_w(), "unsupported", why=_SPLIT)
             bounds = self.limit_range_w()
             wanted_w = limit_w if bounds is None else min(max(limit_w, bounds[0]), bounds[1])
             refusal = self._set(wanted_w)
             limit, enforced = self.power_limit_w(), self.enforced_limit_w()
-        except GpuError:
-            return LimitVerdict(limit_w, None, None, "lost")
+            why = self._why(refusal)
+        except GpuError as error:
+            return LimitVerdict(limit_w, None, None, "lost", why=error.why)
         outcome: Outcome
         if refusal is not None:
             outcome = refusal
         elif limit is None or abs(limit - wanted_w) > LIMIT_TOLERANCE_W:
             outcome = "ignored"
         else:
-            outcome = "set" if wanted_w == limit_w else "clamped"
-        return LimitVerdict(limit_w, limit, enforced, outcome)
+            outcome = "applied" if wanted_w == limit_w else "clamped"
+        return LimitVerdict(limit_w, limit, enforced, outcome, why=why)
 
     def _set(self, limit_w: float) -> Outcome | None:
         nvml = self._session.module()
         try:
-            nvml.nvmlDeviceSetPowerManagementLimit(self._session.handle(self.uuid), round(limit_w * _MILLI))
+            self._session.call(self.uuid, "nvmlDeviceSetPowerManagementLimit", round(limit_w * _MILLI))
         except nvml.NVMLError as error:
             if error.value == nvml.NVML_ERROR_NO_PERMISSION:
                 return "denied"
@@ -201,24 +262,43 @@ class NvmlGpu:
             raise self._fault("set the power limit", error) from error
         return None
 
-    def _read_milli(self, function: str) -> float | None:
-        found = self._read(function)
-        return None if found is None else found / _MILLI
+    def _why(self, refusal: Outcome | None) -> str:
+        if refusal == "denied":
+            return "Setting a limit needs root, in a container CAP_SYS_ADMIN; without it the node's agent sets limits."
+        if refusal == "unsupported" and self.module_limit_w() is not None:
+            return "This board takes a limit for the whole module only, GPU and CPU together, not for the GPU."
+        return "The board, or its driver, takes no limit." if refusal == "unsupported" else ""
+
+    def _limit_w(self, field: str, function: str) -> float | None:
+        """Read a limit by its field where the driver has that, else by the older function."""
+        found = self._fields(getattr(self._session.module(), field))[0]
+        return _watts(_scaled(self._read(function) if found is None else found, _MILLI))
 
     def _read(self, function: str, *arguments: int) -> Any:
         nvml = self._session.module()
         try:
-            found = getattr(nvml, function)(self._session.handle(self.uuid), *arguments)
+            return self._session.read(self.uuid, function, *arguments)
         except nvml.NVMLError as error:
-            absent = {
-                nvml.NVML_ERROR_NOT_SUPPORTED,
-                nvml.NVML_ERROR_FUNCTION_NOT_FOUND,
-                nvml.NVML_ERROR_NO_DATA,
-            }
-            if error.value in absent:
-                return None
             raise self._fault(f"answer {function}", error) from error
-        return None if isinstance(found, int) and found in _BLANK else found
+
+    def _fields(self, *fields: int | tuple[int, int]) -> tuple[float | None, ...]:
+        nvml = self._session.module()
+        try:
+            return self._session.fields(self.uuid, *fields)
+        except nvml.NVMLError as error:
+            raise self._fault("answer nvmlDeviceGetFieldValues", error) from error
 
     def _fault(self, action: str, error: Exception) -> GpuError:
         return GpuError(f"GPU {self.uuid} ({self.name})", f"it does not {action}: {error}.", _CHECK_DRIVER)
+
+
+def _scaled(value: float | None, per_unit: float) -> float | None:
+    return None if value is None else value / per_unit
+
+
+def _watts(value_w: float | None) -> float | None:
+    return None if value_w is None or not 0 <= value_w < _MOST_W else value_w
+
+
+def _degrees(value_c: float | None) -> float | None:
+    return None if value_c is None or not _COLDEST_C < value_c < _HOTTEST_C else float(value_c)

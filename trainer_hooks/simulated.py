@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from trainer_hooks.gpu import LimitVerdict
+from trainer_hooks.throttle import HeldBack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,6 +54,7 @@ class SimulatedGpu:
         coolant_c: Temperature the die tends to at no power, degrees C.
         resistance_c_per_w: Steady temperature rise per watt, K/W. Default: one air-cooled H100, hourly means, 2025.
         time_constant_s: Time to 63 % of a temperature step, s; assumed.
+        highest_c: Temperature that its margin is counted to, degrees C; the twin does not slow down beyond it.
         may_set: Whether the twin lets its limit be set.
         has_energy_counter: Whether the twin offers an energy counter.
 
@@ -72,6 +74,7 @@ class SimulatedGpu:
         coolant_c: float = 25.0,
         resistance_c_per_w: float = 0.217,
         time_constant_s: float = 60.0,
+        highest_c: float = 87.0,
         may_set: bool = True,
         has_energy_counter: bool = True,
     ) -> None:
@@ -87,10 +90,11 @@ class SimulatedGpu:
         self._coolant_c = coolant_c
         self._resistance_c_per_w = resistance_c_per_w
         self._time_constant_s = time_constant_s
+        self._highest_c = highest_c
         self._may_set = may_set
         self._has_energy_counter = has_energy_counter
         self._limit_w = limits_w[-1]
-        self._energy_j = 0.0
+        self._energy_j = self._limited_s = 0.0
         self._temperature_c = coolant_c + resistance_c_per_w * idle_power_w
         self._time_s = monotonic()
 
@@ -127,7 +131,7 @@ class SimulatedGpu:
             self._advance()
             low_w, high_w = self._points[0].gpu_power_limit_w, self._points[-1].gpu_power_limit_w
             self._limit_w = min(max(limit_w, low_w), high_w)
-            outcome = "set" if self._limit_w == limit_w else "clamped"
+            outcome = "applied" if self._limit_w == limit_w else "clamped"
         return LimitVerdict(limit_w, self._limit_w, self._limit_w, outcome)
 
     def power_w(self) -> float | None:
@@ -144,12 +148,24 @@ class SimulatedGpu:
         self._advance()
         return self._temperature_c
 
+    def margin_c(self) -> float | None:
+        """Return how much hotter the twin may get, K."""
+        self._advance()
+        return self._highest_c - self._temperature_c
+
+    def held_back(self) -> HeldBack:
+        """Return how long the twin has worked below its highest limit; nothing else holds it back."""
+        self._advance()
+        return HeldBack(self._limited_s, 0.0, 0.0, 0.0)
+
     def _advance(self) -> None:
         """Carry energy and temperature to the present; power has been constant since the last call."""
         now_s = self._monotonic()
         elapsed_s, self._time_s = now_s - self._time_s, now_s
         power_w = self._drawn_w()
         self._energy_j += power_w * elapsed_s
+        if self.busy and self._limit_w < self._points[-1].gpu_power_limit_w:
+            self._limited_s += elapsed_s
         steady_c = self._coolant_c + self._resistance_c_per_w * power_w
         decay = math.exp(-elapsed_s / self._time_constant_s)
         self._temperature_c = steady_c + (self._temperature_c - steady_c) * decay

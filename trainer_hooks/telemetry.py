@@ -2,7 +2,9 @@
 
 Every record carries its writer and a sequence number, so that a reader may take a file twice and count it once.
 A record covers t_start to t_end and holds amounts of that stretch alone; `useful_tokens` is negative where a rollback
-cost more than was trained. Each rank writes for its own tokens and its own GPUs: a reader sums over writers.
+cost more than was trained. Each rank writes for its own tokens, and for the GPUs that no other process of its node
+meters: a reader sums over writers. Keys that came later are left out where there is nothing to tell, and may be missing
+in files of earlier releases.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ import os
 import secrets
 import socket
 from collections import deque
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import MISSING, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +25,7 @@ from trainer_hooks.errors import CalendarError
 from trainer_hooks.strictjson import number_text, parse_object, time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 TELEMETRY_SCHEMA = "gridpace.telemetry/1"
 _BACKLOG_RECORDS = 1000
@@ -50,6 +53,18 @@ class Record:
         gpu_power_limit_w: Limit asked for, W per GPU; None if none was.
         enforced_limit_w: Lowest limit in force among the boards at t_end, W; None if unknown.
         adherence: Share of the stretch spent in the state the calendar asks for, 0 to 1; None without a calendar.
+        rank: Rank of the process among those of its training; None where no launcher said one.
+        boards: UUIDs of the boards metered: what two writers name for the same time was counted twice.
+        starvation_j: See `trainer_hooks.waste.Waste`, as the four that follow. What of `energy_j` is in none of them
+            trained tokens that are kept.
+        hold_j: See there.
+        checkpoint_j: See there.
+        recompute_j: See there.
+        overhead_j: See there.
+        host_j: Energy of the node's processors and memory by RAPL, J; 0 where it is not read, or by another process.
+        host_error_j: Half-width of its uncertainty, J.
+        node_j: Energy of the whole node by its PDU or BMC, boards and host included, J; 0 where there is none.
+        node_error_j: Half-width of its uncertainty, J.
     """
 
     run: str
@@ -69,6 +84,25 @@ class Record:
     gpu_power_limit_w: float | None
     enforced_limit_w: float | None
     adherence: float | None
+    rank: int | None = None
+    boards: tuple[str, ...] = ()
+    starvation_j: float = 0.0
+    hold_j: float = 0.0
+    checkpoint_j: float = 0.0
+    recompute_j: float = 0.0
+    overhead_j: float = 0.0
+    host_j: float = 0.0
+    host_error_j: float = 0.0
+    node_j: float = 0.0
+    node_error_j: float = 0.0
+
+    @property
+    def trained_j(self) -> float:
+        """Energy that went into training tokens, kept or lost later, J."""
+        return self.energy_j - self.starvation_j - self.hold_j - self.checkpoint_j - self.overhead_j
+
+
+_LATER_JOULES = tuple(name for name, field in Record.__dataclass_fields__.items() if field.default == 0.0)
 
 
 def new_writer() -> str:
@@ -79,8 +113,10 @@ def new_writer() -> str:
 def record_line(record: Record) -> bytes:
     """Write a record as its line, newline included."""
     document: dict[str, Any] = {"schema": TELEMETRY_SCHEMA}
-    for name in Record.__dataclass_fields__:
+    for name, field in Record.__dataclass_fields__.items():
         value = getattr(record, name)
+        if field.default is not MISSING and value == field.default:
+            continue
         if isinstance(value, datetime):
             value = time_text(value)
         elif isinstance(value, float):
@@ -124,14 +160,20 @@ def parse_line(line: bytes, subject: str) -> Record:
         gpu_power_limit_w=document.optional_number("gpu_power_limit_w"),
         enforced_limit_w=document.optional_number("enforced_limit_w"),
         adherence=document.optional_number("adherence"),
+        rank=document.integer("rank") if "rank" in document.value else None,
+        boards=tuple(node.as_text() for node in document.optional_list("boards")),
+        **{name: document.number(name) for name in _LATER_JOULES if name in document.value},
     )
 
 
-def read_records(path: Path) -> Iterator[Record | CalendarError]:
+def read_records(
+    path: Path, wanted: Callable[[bytes], bool] = lambda line: bool(line.strip())
+) -> Iterator[Record | CalendarError]:
     """Walk the records of a telemetry file, or of every file of a folder in order of name.
 
     Args:
         path: File, or folder with `*.jsonl` files.
+        wanted: Tells of a line whether it is looked at; all but empty ones are.
 
     Yields:
         Each record; for a line that is not one, the error that says why. A last line without its newline is still
@@ -146,7 +188,7 @@ def read_records(path: Path) -> Iterator[Record | CalendarError]:
             for number, line in enumerate(stream, start=1):
                 if not line.endswith(b"\n"):
                     continue
-                if line.strip():
+                if wanted(line):
                     try:
                         yield parse_line(line, f"{file}, line {number}")
                     except CalendarError as error:
@@ -162,15 +204,49 @@ class TelemetryWriter:
         path: A `.jsonl` file, or a folder, which gets one file per run and writer.
         run: Name of the run.
         writer: Identity of this process.
+        rank: Its rank among those of its training; None without a launcher.
     """
 
-    def __init__(self, path: Path, run: str, writer: str) -> None:
+    def __init__(self, path: Path, run: str, writer: str, rank: int | None = None) -> None:
         path = Path(path)
         self.writer = writer
-        self.file = path if path.suffix == ".jsonl" else path / f"{quote(run, safe='')[:100]}.{writer}.jsonl"
+        self.rank = rank
+        self._run = run
+        self._is_file = path.suffix == ".jsonl"
+        self.file = path if self._is_file else path / f"{self._family}{writer}.jsonl"
         self.dropped = 0
         self._backlog: deque[bytes] = deque()
         self._torn = False
+
+    @property
+    def _family(self) -> str:
+        """What the names of all files of this run and rank begin with."""
+        return f"{quote(self._run, safe='')[:100]}." + ("" if self.rank is None else f"r{self.rank}.")
+
+    def earlier(self) -> tuple[Record, ...]:
+        """Return what earlier processes of the same run and rank wrote, each record once, a process after the other.
+
+        Lines and files that cannot be read are left out.
+        """
+        files = [self.file] if self._is_file else sorted(self.file.parent.glob(f"{self._family}*.jsonl"))
+        by_writer: dict[str, dict[int, Record]] = {}
+        for file in files:
+            for found in self._readable(file):
+                by_writer.setdefault(found.writer, {})[found.sequence] = found
+        processes = sorted(by_writer.values(), key=lambda records: min(r.t_start for r in records.values()))
+        return tuple(records[sequence] for records in processes for sequence in sorted(records))
+
+    def _may_be_kin(self, line: bytes) -> bool:
+        """Tell at a glance: in a file of all ranks most lines are others'."""
+        return b'"rank":' not in line if self.rank is None else f'"rank": {self.rank}'.encode() in line
+
+    def _readable(self, file: Path) -> Iterator[Record]:
+        with suppress(OSError):
+            for found in read_records(file, self._may_be_kin):
+                if isinstance(found, CalendarError) or found.writer == self.writer:
+                    continue
+                if (found.run, found.rank) == (self._run, self.rank):
+                    yield found
 
     def write(self, record: Record) -> OSError | None:
         """Append a record, each with one system call so that lines of several writers do not mix.

@@ -17,6 +17,10 @@ ESTIMATED = (
     "type's operating points with its share of the node, x time."
 )
 KNOWN = "Energy counters read by the hooks on the training nodes; the records lie in the ledger."
+KNOWN_IN_PART = (
+    "Energy counters read by the hooks on the training nodes, and a model by power limit and state where a board shows "
+    "nothing; the records lie in the ledger."
+)
 IT_BOUNDARY = "GPUs with their share of the node; without cooling, network beyond the node, and storage."
 METER_BOUNDARY = "The boards or nodes that the telemetry covers; without cooling."
 SITE_BOUNDARY = "As it_kwh, with the run's share of cooling and of the site's stores by IT energy."
@@ -109,7 +113,7 @@ def training_energy(
                 tokens=measured.tokens,
                 start=accounts.start,
                 end=min(until, accounts.end),
-                method=KNOWN,
+                method=KNOWN_IN_PART if {"model", "partial"} & set(measured.energy_sources) else KNOWN,
                 boundary=METER_BOUNDARY,
                 site_boundary=SITE_BOUNDARY,
                 uncertainty=METERED,

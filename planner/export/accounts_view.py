@@ -60,6 +60,7 @@ def section(outcome: Outcome) -> dict[str, Any] | None:
         return None
     reported = {account.run: account for account in outcome.accounts}
     statements = training_energy(accounts, reported, outcome.accounted_until)
+    known = tuple(dict.fromkeys(one.method for one in statements if one.kind == "known")) or (KNOWN,)
     return {
         "kept_by": kept_by(accounts),
         "audit": (AUDIT_HEADS, audit_rows(accounts)),
@@ -70,7 +71,10 @@ def section(outcome: Outcome) -> dict[str, Any] | None:
         "duty": f"{REGULATION}. {DUTY}",
         "eu": (EU_HEADS, eu_rows(accounts)),
         "act": f"{ACT}. The energy of a model is the sum over all weeks of its training.",
-        "methods": (("Estimated", ESTIMATED, IT_BOUNDARY, NO_METER), ("Known", KNOWN, METER_BOUNDARY, METERED)),
+        "methods": (
+            ("Estimated", ESTIMATED, IT_BOUNDARY, NO_METER),
+            *(("Known", method, METER_BOUNDARY, METERED) for method in known),
+        ),
         "training": (TRAINING_HEADS, training_rows(statements, outcome.week.tz)),
     }
 

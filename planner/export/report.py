@@ -10,6 +10,7 @@ from planner.export.charts.grid import SHADED, grid_figure
 from planner.export.charts.power import limit_told, power_figure
 from planner.export.charts.runs import runs_figure, shade_scale
 from planner.export.page import embedded, page
+from planner.export.waste import waste_sentences
 from planner.plan_limits import cooling_limit
 from planner.yield_bands import offered_kw
 
@@ -38,6 +39,7 @@ def report_html(outcome: Outcome) -> bytes:
         outcome=outcome,
         labels=outcome.labels,
         accounts=accounts_view.section(outcome),
+        waste=waste_sentences(outcome),
         grid=embedded(grid_figure(week, time, outcome.runs, scale)),
         shaded=any(band.signal in SHADED for band in week.bands),
         shades=shade_scale(),

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from planner.ledger.board_time import shares_not_told_before
+
 if TYPE_CHECKING:
     from planner.ledger.tables import PlannedWindow, SlotCarbon, Telemetry
 
 _JOULES_PER_KWH = 3.6e6
+_CAUSES = ("starvation", "hold", "checkpoint", "recompute", "overhead")
 
 
 @dataclass(frozen=True)
@@ -22,11 +25,15 @@ class RunAccount:
         planned_tokens: Tokens expected.
         tokens: Useful tokens reported.
         planned_energy_kwh: IT energy expected, kWh.
-        energy_kwh: Energy reported, kWh, of the boards or nodes that the telemetry covers.
+        energy_kwh: Energy reported, kWh, of the boards or nodes that the telemetry covers; each board's time once,
+            however many processes metered it.
         energy_error_kwh: Half-width of its uncertainty, kWh; errors of records are taken to add up.
         planned_carbon_kg: Emissions expected, kg CO2e.
         carbon_kg: Energy reported times the plan's site carbon per kWh of IT energy in each slot, kg CO2e.
         adherence: Share of the reported time spent as planned, 0 to 1, or None where nothing was reported.
+        energy_sources: Where the reported energy comes from; see `trainer_hooks.energy.Energy`.
+        wasted_kwh: Pairs of cause (see `trainer_hooks.waste.Waste`) and energy, kWh: what of the reported energy
+            trained nothing that is kept; empty where no record says.
     """
 
     run: str
@@ -38,6 +45,8 @@ class RunAccount:
     planned_carbon_kg: float
     carbon_kg: float
     adherence: float | None
+    energy_sources: tuple[str, ...] = ()
+    wasted_kwh: tuple[tuple[str, float], ...] = ()
 
     @property
     def planned_tokens_per_joule(self) -> float | None:
@@ -72,6 +81,7 @@ def account(
     """
     planned = [(_share(w.start, w.end, until), w) for w in windows]
     actual = [(_share(r.t_start, r.t_end, until), r) for r in records]
+    metered = [(share * new, r) for (share, r), new in zip(actual, shares_not_told_before(records), strict=True)]
     judged = [
         (share * (r.t_end - r.t_start).total_seconds(), r.adherence) for share, r in actual if r.adherence is not None
     ]
@@ -81,12 +91,19 @@ def account(
         planned_tokens=sum(share * w.tokens for share, w in planned),
         tokens=sum(share * r.useful_tokens for share, r in actual),
         planned_energy_kwh=sum(share * w.energy_kwh for share, w in planned),
-        energy_kwh=sum(share * r.energy_j for share, r in actual) / _JOULES_PER_KWH,
-        energy_error_kwh=sum(share * r.energy_error_j for share, r in actual) / _JOULES_PER_KWH,
+        energy_kwh=sum(share * r.energy_j for share, r in metered) / _JOULES_PER_KWH,
+        energy_error_kwh=sum(share * r.energy_error_j for share, r in metered) / _JOULES_PER_KWH,
         planned_carbon_kg=sum(share * w.carbon_kg for share, w in planned),
-        carbon_kg=sum(share * r.energy_j / _JOULES_PER_KWH * _mean_rate(r, slots, until) for share, r in actual),
+        carbon_kg=sum(share * r.energy_j / _JOULES_PER_KWH * _mean_rate(r, slots, until) for share, r in metered),
         adherence=sum(seconds * share for seconds, share in judged) / judged_s if judged_s else None,
+        energy_sources=tuple(sorted({r.energy_source for share, r in metered if share * r.energy_j > 0.0})),
+        wasted_kwh=_wasted_kwh(metered),
     )
+
+
+def _wasted_kwh(metered: Sequence[tuple[float, Telemetry]]) -> tuple[tuple[str, float], ...]:
+    sums_j = [(cause, sum(share * (getattr(r, f"{cause}_j") or 0.0) for share, r in metered)) for cause in _CAUSES]
+    return tuple((cause, sum_j / _JOULES_PER_KWH) for cause, sum_j in sums_j if sum_j)
 
 
 def _mean_rate(record: Telemetry, slots: Sequence[SlotCarbon], until: datetime) -> float:

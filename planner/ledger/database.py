@@ -269,4 +269,4 @@ def _by_run(rows: Iterable[_Row]) -> dict[str, list[_Row]]:
 
 
 def _columns(record: Record) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in Record.__dataclass_fields__}
+    return {name: getattr(record, name) for name in Record.__dataclass_fields__} | {"boards": " ".join(record.boards)}

@@ -76,7 +76,7 @@ class SlotCarbon(Table):
 
 
 class Telemetry(Table):
-    """One telemetry record; see `trainer_hooks.telemetry.Record`."""
+    """One telemetry record; see `trainer_hooks.telemetry.Record`. UUIDs of boards are one text, parted by spaces."""
 
     __tablename__ = "telemetry"
 
@@ -97,3 +97,14 @@ class Telemetry(Table):
     gpu_power_limit_w: Mapped[float | None]
     enforced_limit_w: Mapped[float | None]
     adherence: Mapped[float | None]
+    rank: Mapped[int | None]
+    boards: Mapped[str | None]
+    starvation_j: Mapped[float | None]
+    hold_j: Mapped[float | None]
+    checkpoint_j: Mapped[float | None]
+    recompute_j: Mapped[float | None]
+    overhead_j: Mapped[float | None]
+    host_j: Mapped[float | None]
+    host_error_j: Mapped[float | None]
+    node_j: Mapped[float | None]
+    node_error_j: Mapped[float | None]

@@ -10,6 +10,7 @@ BENCHES = {
     "start": "processor time of `gridpace --help`, and what it loads",
     "respond": "a 25 % cut of 3 h on 256 GPUs beside the best that can be kept; an event on the largest example site",
     "hooks": "Governor.step() off a window boundary, and reading one run among ten thousand",
+    "agent": "the node agent with 8 GPUs at 1 Hz on the twin: processor time, memory, leases, and limits given back",
     "feeds": "reading a year of each feed, from the bytes of its answers to checked rows",
     "transient": "seconds from a failure to a case temperature, beside the reference case, and what they cost",
     "goodput": "chances of deadlines under failures: promised beside simulated weeks (--weeks N)",
@@ -19,9 +20,11 @@ BENCHES = {
     "forecast": "week-ahead forecasts of 2024 beside the reference's scores (needs the real traces; --zones, --jobs)",
     "thermal_week": "a hot week planned with a constant PUE and with the plant's curves, judged on the full physics",
     "thermal_peers": "our loops beside TESPy and pandapipes (makes an environment of their own; --env DIR)",
+    "overhead": "metering 8 GPUs: the hooks beside ZeusMonitor and CodeCarbon on the twin of NVML (--env DIR)",
     "thermal": "hull gaps and derating of a 20 MW plant beside the reference, and the time they take",
 }
-NEED_MORE = ("weeks", "forecast", "thermal_peers")  # traces that are not in the repository, packages from outside
+# Traces that are not in the repository, packages from outside.
+NEED_MORE = ("weeks", "forecast", "thermal_peers", "overhead", "agent")
 
 
 def main() -> None:

@@ -47,7 +47,7 @@ def test_a_gpu_that_falls_silent_once_the_limit_is_set_gets_the_one_found_back(b
     assert keeper.apply(300.0).outcome == "lost"
     assert board.limit_mw == 300_000
     board.answers.clear()
-    assert keeper.restore().outcome == "set"
+    assert keeper.restore().outcome == "applied"
     assert board.limit_mw == FOUND_MW
 
 
@@ -193,3 +193,12 @@ def test_a_process_that_is_told_to_end_gives_its_limit_back(root, name, before, 
         preexec_fn=as_from_a_terminal,
     )
     assert (done.stdout, done.returncode) == (told, code), done.stderr
+
+
+def test_a_limit_that_someone_else_set_in_between_is_what_is_given_back(board, gpu):
+    keeper = LimitKeeper(gpu)
+    keeper.apply(300.0)
+    board.limit_mw = 450_000
+    assert keeper.apply(250.0).outcome == "applied"
+    keeper.restore()
+    assert board.limit_mw == 450_000

@@ -39,7 +39,7 @@ def test_throttled_held_saved_ended_and_resumed_exactly(train, tmp_path):
     assert "99.9% of the time as planned" in morning
     noon = train("followed", "--hour", "8")
     assert "08:00 begin at step 274" in noon
-    assert "09:39 end at step 360, run" in noon
+    assert "09:39 end at step 360, cap" in noon
     train("free", "--free")
     followed = (tmp_path / "followed" / "losses.txt").read_text().splitlines()
     free = (tmp_path / "free" / "losses.txt").read_text().splitlines()

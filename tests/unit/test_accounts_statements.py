@@ -9,7 +9,7 @@ import pytest
 
 from planner.accounts.document import accounts_document
 from planner.accounts.eu_kpis import eu_indicators
-from planner.accounts.training import METER_BOUNDARY, training_energy
+from planner.accounts.training import KNOWN, KNOWN_IN_PART, METER_BOUNDARY, training_energy
 from planner.accounts.windows import gpu_hours, run_energy_kwh
 from planner.export import wording
 from planner.export.accounts_view import closing_lines, exact
@@ -226,3 +226,19 @@ def test_the_digest_sees_every_series(accounts):
     for name in ("it_kwh", "facility_kwh", "supplied_kwh", "used_kwh", "location_kg", "market_kg", "cfe_kwh"):
         changed = replace(account, **{name: getattr(account, name) * (1.0 + 1e-12)})
         assert replace(accounts, account=changed).sha256 != accounts.sha256, name
+
+
+@pytest.mark.parametrize(
+    ("sources", "method"),
+    [
+        ((), KNOWN),
+        (("counter", "power"), KNOWN),
+        (("counter", "mixed"), KNOWN),
+        (("mixed", "partial"), KNOWN_IN_PART),
+        (("model",), KNOWN_IN_PART),
+    ],
+)
+def test_energy_that_was_modelled_in_part_says_so(accounts, sources, method):
+    reported = {"vision": RunAccount("vision", 2e9, 1.9e9, 100.0, 98.0, 2.0, 20.0, 19.5, 0.97, sources)}
+    (known,) = [one for one in training_energy(accounts, reported, accounts.end) if one.kind == "known"]
+    assert known.method == method

@@ -182,6 +182,17 @@ def test_reported_telemetry_stands_beside_the_plan(outcome):
     assert "2.00 B / 1.90 B" in words
     assert "100 kWh / 98.0 kWh \u00b1 2.00 kWh" in words
     assert "97.0 %" in words
+    assert "nothing that is kept" not in words, "no record says what was wasted"
+
+
+def test_what_was_wasted_is_told_by_cause(outcome):
+    wasted = (("hold", 6.0), ("checkpoint", 1.5), ("recompute", 0.25), ("overhead", 2.25))
+    account = RunAccount("vision", 2e9, 1.9e9, 100.0, 98.0, 2.0, 20.0, 19.5, 0.97, (), wasted)
+    with_accounts = replace(outcome, accounts=(account,), accounted_until=outcome.week.grid.starts[72])
+    assert (
+        "vision: 10.0 kWh of 98.0 kWh trained nothing that is kept (holds 6.00 kWh, start-up and time without a step "
+        "2.25 kWh, checkpoints 1.50 kWh, work lost to a restart 0.250 kWh)."
+    ) in Page(report_html(with_accounts)).words
 
 
 def test_the_axis_of_a_week_with_a_clock_change_ticks_at_site_midnights():

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from threading import Barrier
 
@@ -8,6 +10,9 @@ import pytest
 
 from planner.errors import ConfigError, ExportError
 from planner.ledger import Ledger
+from planner.ledger.board_time import shares_not_told_before
+from planner.ledger.database import _columns
+from planner.ledger.tables import Telemetry
 from tests.published import CALENDAR_ID, START, header, off, on, run
 from trainer_hooks.telemetry import Record, TelemetryWriter, record_line
 
@@ -161,3 +166,64 @@ def test_a_folder_that_cannot_be_made_is_an_export_error(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(ExportError, match="cannot be made"):
         Ledger(tmp_path / "file" / "ledger.sqlite")
+
+
+def test_a_board_that_two_processes_metered_counts_once(ledger, tmp_path):
+    planned(ledger)
+    both = ("GPU-a", "GPU-b")
+    records = (
+        record(0, 0, 1, boards=both),
+        record(1, 1, 2, boards=both),
+        # A second container meters one of the boards: half an hour beside the first, half an hour alone.
+        record(0, 1.5, 2.5, writer="x", boards=("GPU-b",), tokens=0, useful_tokens=0),
+        # One that names no boards is taken as it is, as files of earlier releases are.
+        record(0, 0, 1, writer="y", tokens=0, useful_tokens=0),
+    )
+    ledger.ingest(write(tmp_path / "t.jsonl", *records))
+    (found,) = ledger.accounts(CALENDAR_ID, START + timedelta(hours=24))
+    assert found.energy_kwh == pytest.approx(10.0 + 10.0 + 5.0 + 10.0)
+    assert found.energy_error_kwh == pytest.approx(0.05 * 35.0)
+    assert found.tokens == 1_800_000
+
+
+def test_waste_is_summed_by_cause_and_a_board_s_time_counts_once(ledger, tmp_path):
+    planned(ledger)
+    wasted = {"hold_j": 3.6e6, "overhead_j": 1.8e6}
+    records = (
+        record(0, 0, 1, boards=("GPU-a",), **wasted),
+        record(0, 0.5, 1.5, writer="x", boards=("GPU-a",), recompute_j=7.2e6),
+    )
+    ledger.ingest(write(tmp_path / "t.jsonl", *records))
+    (found,) = ledger.accounts(CALENDAR_ID, START + timedelta(hours=24))
+    assert found.wasted_kwh == (("hold", 1.0), ("recompute", 1.0), ("overhead", 0.5))
+
+
+@pytest.mark.parametrize(
+    ("spans", "shares"),
+    [
+        ([("w", 0, 1), ("w", 1, 2), ("x", 0, 2)], [1.0, 0.0, 0.5]),
+        ([("w", 0, 1), ("w", 2, 3), ("x", 0, 4), ("y", 1, 3)], [1.0, 0.0, 0.75, 0.0]),
+        ([("w", 0, 3), ("x", 1, 2), ("y", 3, 4)], [1.0, 0.0, 1.0]),
+        ([("w", 0, 0), ("x", 0, 1)], [1.0, 1.0]),
+    ],
+)
+def test_the_time_of_a_board_is_told_once(spans, shares):
+    records = [record(i, begin, end, writer=w, boards=("GPU-a",)) for i, (w, begin, end) in enumerate(spans)]
+    rows = [Telemetry(**_columns(r)) for r in records]
+    assert shares_not_told_before(rows) == pytest.approx(shares)
+
+
+def test_a_ledger_of_an_earlier_release_takes_in_what_later_records_tell(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    with Ledger(path) as opened:
+        planned(opened)
+    later = ("rank", "boards", "starvation_j", "hold_j", "host_j", "node_error_j")
+    with closing(sqlite3.connect(path)) as database:
+        for name in later:
+            database.execute(f'ALTER TABLE telemetry DROP COLUMN "{name}"')
+        database.commit()
+    with Ledger(path) as opened:
+        told = record(0, 0, 1, rank=3, boards=("GPU-a",), hold_j=7.0)
+        assert opened.ingest(write(tmp_path / "t.jsonl", told)).added == 1
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT rank, boards, hold_j FROM telemetry").fetchall() == [(3, "GPU-a", 7.0)]

@@ -6,6 +6,7 @@ import pytest
 
 from trainer_hooks.limits import LimitKeeper, LimitSet
 from trainer_hooks.simulated import PRETRAINING_400_W, CurvePoint, SimulatedGpu
+from trainer_hooks.throttle import HeldBack
 
 
 @pytest.fixture
@@ -50,8 +51,20 @@ def test_temperature_is_first_order(twin, time_s):
     assert twin.temperature_c() == pytest.approx(steady_c)
 
 
+def test_margin_and_time_held_back(twin, time_s):
+    assert twin.margin_c() == pytest.approx(87.0 - (25.0 + 0.217 * 50.0))
+    twin.set_busy(True)
+    time_s[0] = 10.0
+    assert twin.held_back() == HeldBack(0.0, 0.0, 0.0, 0.0)
+    twin.set_power_limit_w(300.0)
+    time_s[0] = 40.0
+    twin.set_busy(False)
+    time_s[0] = 50.0
+    assert twin.held_back() == HeldBack(30.0, 0.0, 0.0, 0.0)
+
+
 @pytest.mark.parametrize(
-    ("asked_w", "limit_w", "outcome"), [(300.0, 300.0, "set"), (99.0, 100.0, "clamped"), (1e6, 400.0, "clamped")]
+    ("asked_w", "limit_w", "outcome"), [(300.0, 300.0, "applied"), (99.0, 100.0, "clamped"), (1e6, 400.0, "clamped")]
 )
 def test_limits_stay_in_range(twin, asked_w, limit_w, outcome):
     verdict = twin.set_power_limit_w(asked_w)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 
 import pytest
 
@@ -50,12 +50,57 @@ def test_unknown_keys_are_ignored_and_another_major_version_is_refused():
         parse_line(json.dumps(document).encode(), "x")
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Record)])
+@pytest.mark.parametrize("name", [field.name for field in fields(Record) if field.default is MISSING])
 def test_every_key_is_needed(name):
     document = json.loads(record_line(RECORD))
     del document[name]
     with pytest.raises(CalendarError, match=f"key {name}: it is missing"):
         parse_line(json.dumps(document).encode(), "f.jsonl, line 3")
+
+
+def test_what_there_is_not_to_tell_takes_no_room_and_files_of_earlier_releases_are_read():
+    later = {field.name for field in fields(Record) if field.default is not MISSING}
+    assert not later & set(json.loads(record_line(RECORD)))
+    whole = replace(
+        RECORD,
+        rank=3,
+        boards=("GPU-a", "GPU-b"),
+        starvation_j=1.5,
+        hold_j=2.0,
+        checkpoint_j=3.0,
+        recompute_j=4.0,
+        overhead_j=5.0,
+        host_j=6.0,
+        host_error_j=0.5,
+        node_j=7.0,
+        node_error_j=0.25,
+    )
+    assert later <= set(json.loads(record_line(whole)))
+    assert parse_line(record_line(whole), "x") == whole
+    assert whole.trained_j == 40_000.5 - 1.5 - 2.0 - 3.0 - 5.0
+
+
+@pytest.mark.parametrize("path", ["all.jsonl", "folder"])
+def test_a_process_finds_what_earlier_ones_of_its_rank_wrote(tmp_path, path):
+    late = replace(RECORD, writer="b", t_start=second(600), t_end=second(660))
+    for rank, writer, sequence, record in (
+        (0, "b", 0, late),
+        (0, "a", 0, RECORD),
+        (0, "a", 1, RECORD),
+        (1, "c", 0, RECORD),
+        (None, "d", 0, RECORD),
+        (10, "f", 0, RECORD),
+        (0, "own", 0, RECORD),
+    ):
+        told = replace(record, writer=writer, sequence=sequence, rank=rank)
+        assert TelemetryWriter(tmp_path / path, RECORD.run, writer, rank).write(told) is None
+    other = replace(RECORD, run="other", writer="e", rank=0)
+    TelemetryWriter(tmp_path / path, "other", "e", 0).write(other)
+    own = TelemetryWriter(tmp_path / path, RECORD.run, "own", 0)
+    assert [(r.writer, r.sequence) for r in own.earlier()] == [("a", 0), ("a", 1), ("b", 0)]
+    unranked = TelemetryWriter(tmp_path / path, RECORD.run, "own", None)
+    assert [r.writer for r in unranked.earlier()] == ["d"]
+    assert TelemetryWriter(tmp_path / "absent", RECORD.run, "own", 0).earlier() == ()
 
 
 def test_writers_share_a_file_or_a_folder(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 MADE = "requirements-installed.txt"  # a copy of what was installed: nothing is done where it is still what is wanted
@@ -30,18 +31,26 @@ def make(folder: Path, requirements: Path) -> Path:
     return python
 
 
-def ask(python: Path, script: Path, task: str) -> str:
+def ask(python: Path, script: Path, task: str, environment: Mapping[str, str] | None = None) -> str:
     """Return what a script prints, asked by its standard input.
+
+    Args:
+        python: Python of the environment.
+        script: The script.
+        task: What it is asked.
+        environment: Variables of its process; those of this one if None.
 
     Raises:
         EnvironmentFailedError: It ends with a fault.
     """
-    return _step(f"{script.name} failed", [str(python), str(script)], task)
+    return _step(f"{script.name} failed", [str(python), str(script)], task, environment)
 
 
-def _step(failed: str, command: list[str], asked: str | None = None) -> str:
+def _step(
+    failed: str, command: list[str], asked: str | None = None, environment: Mapping[str, str] | None = None
+) -> str:
     try:
-        done = subprocess.run(command, input=asked, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, input=asked, capture_output=True, text=True, check=False, env=environment)
     except OSError as error:
         raise EnvironmentFailedError(f"{failed}: {error}") from None
     if done.returncode != 0:

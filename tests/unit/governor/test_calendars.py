@@ -40,7 +40,7 @@ def test_a_bad_newer_calendar_leaves_the_one_in_force(clock, twin, tmp_path, cap
         (tmp_path / "current").write_text("../../etc\n")
         training.run(500)
         assert governor.calendar.calendar_id == home.name
-        assert governor.state == "run"
+        assert governor.state == "cap"
     assert sum("the one in force is kept" in text for text in warnings_of(caplog)) == 1
 
 
@@ -51,7 +51,7 @@ def test_a_missing_calendar_runs_free_until_it_is_there(clock, twin, tmp_path, c
         header, runs = two_hours("a")
         write_calendar(tmp_path, header, runs)
         training.run(200)
-        assert governor.state == "run"
+        assert governor.state == "cap"
         assert twin.power_limit_w() == 400.0
     assert sum("training runs free" in text for text in warnings_of(caplog)) == 1
 

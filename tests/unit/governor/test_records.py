@@ -9,6 +9,7 @@ import pytest
 from tests.governed import TOKENS, Training, warnings_of
 from tests.run_calendars import run_calendar, second, window
 from trainer_hooks import Governor
+from trainer_hooks.journal import Journal
 from trainer_hooks.telemetry import TelemetryWriter, read_records
 
 
@@ -53,6 +54,29 @@ def test_a_full_disk_for_telemetry_stops_nothing(clock, twin, tmp_path, caplog):
         training = Training(governor, clock).run(300)
     assert training.done == 30
     assert sum("telemetry cannot be written" in text for text in warnings_of(caplog)) == 1
+    assert not any("lost" in text for text in warnings_of(caplog))
+
+
+def test_nothing_is_metered_any_more_once_the_meters_are_let_go(govern, monkeypatch):
+    done = []
+    for name in ("cut", "close"):
+        whole = getattr(Journal, name)
+        monkeypatch.setattr(Journal, name, lambda *given, name=name, whole=whole: (done.append(name), whole(*given))[1])
+    governor = govern(window(0, 1000, "run", limit_w=300.0))
+    governor.close()
+    assert done.count("close") == 1
+    assert done[-1] == "close"
+
+
+def test_records_that_a_full_disk_costs_in_the_end_are_told(clock, twin, tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr("trainer_hooks.telemetry._BACKLOG_RECORDS", 3)
+    (tmp_path / "t.jsonl").mkdir()
+    writer = TelemetryWriter(tmp_path / "t.jsonl", "a", "w")
+    with Governor(
+        run_calendar(window(0, 300, "run")), gpus=[twin], clock=clock.clock, telemetry=writer, record_s=20.0
+    ) as governor:
+        Training(governor, clock).run(300)
+    assert sum("records of telemetry are lost" in text for text in warnings_of(caplog)) == 1
 
 
 def test_the_report_reads_well(govern, clock):

@@ -1,0 +1,9 @@
+import pytest
+
+from tests.agents import place
+
+
+@pytest.fixture
+def spot():
+    with place() as folder:
+        yield folder

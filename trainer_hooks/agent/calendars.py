@@ -1,0 +1,250 @@
+"""The calendar that a node's jobs follow: pulled, verified, and the last good one kept over outages and restarts."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trainer_hooks.agent.signature import SIGNATURE_LIMIT_BYTES
+from trainer_hooks.calendar import HEADER_FILE, current_folder, parse_calendar, read_calendar, read_current
+from trainer_hooks.errors import CalendarError
+from trainer_hooks.publish import POINTER, publish_folder
+from trainer_hooks.rules import check_id
+from trainer_hooks.strictjson import read_bytes
+
+if TYPE_CHECKING:
+    from trainer_hooks.agent.origin import Origin
+    from trainer_hooks.agent.signature import Verifier
+    from trainer_hooks.contract import Calendar
+
+_LOG = logging.getLogger("trainer_hooks.agent")
+_POINTER_LIMIT_BYTES = 256
+_HEADER_LIMIT_BYTES = 32 * 1024 * 1024
+_RUN_LIMIT_BYTES = 16 * 1024 * 1024
+_PULL_LIMIT_BYTES = 128 * 1024 * 1024
+_SLOWEST = 10  # times the usual pause, between tries at a source that fails
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The calendar in force on this node.
+
+    Attributes:
+        calendar_id: Its id.
+        issued_at: When it was made, UTC.
+        etags: Run -> SHA-256 of its file.
+        files: Run -> its file.
+    """
+
+    calendar_id: str
+    issued_at: datetime
+    etags: dict[str, str]
+    files: dict[str, Path]
+
+
+class CalendarKeeper:
+    """Pulls calendars into a folder of the agent's own.
+
+    Args:
+        folder: Where calendars are kept.
+        origin: Where they are published.
+        verifier: Refuses calendars of others; None takes any.
+        runs: Runs to keep; empty keeps all.
+    """
+
+    def __init__(self, folder: Path, origin: Origin, verifier: Verifier | None, runs: frozenset[str]) -> None:
+        self.kept: Kept | None = None
+        self._folder = folder
+        self._origin = origin
+        self._verifier = verifier
+        self._runs = runs
+        self._etag = ""
+
+    def load(self) -> None:
+        """Take up the calendar kept by an earlier agent, if it is whole."""
+        try:
+            home = current_folder(self._folder)
+            content = read_bytes(home / HEADER_FILE, _HEADER_LIMIT_BYTES)
+            if self._verifier is not None:
+                signature = read_bytes(self._folder / f"{home.name}.sig", SIGNATURE_LIMIT_BYTES)
+                self._verifier.check(content, signature, str(home))
+            self.kept = self._kept(home)
+        except CalendarError:
+            self.kept = None  # whatever it was, the next pull makes it anew
+
+    def pull(self) -> bool:
+        """Fetch the calendar in force if it is another than the one kept.
+
+        Returns:
+            Whether there is a new one.
+
+        Raises:
+            CalendarError: It cannot be had, is damaged, is not signed, or is older than the one kept; that one stays.
+        """
+        pointer = self._origin.get(POINTER, _POINTER_LIMIT_BYTES, self._etag)
+        if pointer is None:
+            return False
+        calendar_id = pointer.content.decode("ascii", "replace").strip()
+        check_id(calendar_id, POINTER)
+        if self.kept is None or self.kept.calendar_id != calendar_id:
+            self._take(calendar_id)
+            self._etag = pointer.etag
+            return True
+        self._etag = pointer.etag
+        return False
+
+    def text(self, run: str) -> tuple[bytes, str] | None:
+        """Return the content of a run's file and its SHA-256; None if there is no such run here.
+
+        Raises:
+            CalendarError: The file cannot be read any more.
+        """
+        kept = self.kept
+        if kept is None or run not in kept.files:
+            return None
+        return read_bytes(kept.files[run], _RUN_LIMIT_BYTES), kept.etags[run]
+
+    def _take(self, calendar_id: str) -> None:
+        header = self._fetch(f"{calendar_id}/{HEADER_FILE}", _HEADER_LIMIT_BYTES)
+        signature = b""
+        if self._verifier is not None:
+            signature = self._fetch(f"{calendar_id}.sig", SIGNATURE_LIMIT_BYTES)
+            # before anything of it is parsed: a stranger's file does not come that far
+            self._verifier.check(header, signature, f"calendar {calendar_id}")
+        calendar = parse_calendar(header, f"{calendar_id}/{HEADER_FILE}")
+        self._check_newer(calendar, calendar_id)
+        files = {HEADER_FILE: header}
+        size = len(header)
+        for entry in calendar.runs:
+            if self._runs and entry.run not in self._runs:
+                continue
+            files[entry.file] = self._fetch(f"{calendar_id}/{entry.file}", _RUN_LIMIT_BYTES)
+            size += len(files[entry.file])
+            if size > _PULL_LIMIT_BYTES:
+                raise CalendarError(
+                    f"calendar {calendar_id}", f"it has more than {_PULL_LIMIT_BYTES} bytes.", "Name the node's runs."
+                )
+        # One with other runs, or cut short by a crash, gives way; a published folder is otherwise never changed.
+        shutil.rmtree(self._folder / calendar_id, ignore_errors=True)
+        home = publish_folder(self._folder, calendar_id, files, in_force=False)
+        try:
+            kept = self._kept(home)
+            if signature:
+                (self._folder / f"{calendar_id}.sig").write_bytes(signature)
+        except (CalendarError, OSError) as error:
+            shutil.rmtree(home, ignore_errors=True)
+            if isinstance(error, CalendarError):
+                raise
+            raise CalendarError(str(home), f"it cannot be kept ({error}).", "Free space on the disk.") from error
+        publish_folder(self._folder, calendar_id, files)
+        before, self.kept = self.kept, kept
+        self._sweep({calendar_id} | ({before.calendar_id} if before else set()))
+
+    def _kept(self, home: Path) -> Kept:
+        """Read a kept calendar whole, every hash compared."""
+        calendar = read_calendar(home, verify=False)
+        entries = [entry for entry in calendar.runs if not self._runs or entry.run in self._runs]
+        for entry in entries:
+            read_current(home, entry.run, verify=True)
+        return Kept(
+            calendar.calendar_id,
+            calendar.issued_at,
+            {entry.run: entry.sha256 for entry in entries},
+            {entry.run: home / entry.file for entry in entries},
+        )
+
+    def _check_newer(self, calendar: Calendar, calendar_id: str) -> None:
+        if calendar.calendar_id != calendar_id:
+            raise CalendarError(
+                f"calendar {calendar_id}", f"its header says {calendar.calendar_id!r}.", "Publish it again."
+            )
+        # Without this an old calendar with its old, good signature could be handed out again.
+        if self._verifier is not None and self.kept is not None and calendar.issued_at < self.kept.issued_at:
+            raise CalendarError(
+                f"calendar {calendar_id}",
+                f"it was made at {calendar.issued_at}, before the one in force ({self.kept.issued_at}).",
+                "Plan again: a calendar made now takes its place.",
+            )
+
+    def _fetch(self, relative: str, limit_bytes: int) -> bytes:
+        found = self._origin.get(relative, limit_bytes)
+        if found is None:
+            raise CalendarError(
+                relative, "the server says it is unchanged, but it was never fetched.", "Mend the server."
+            )
+        return found.content
+
+    def _sweep(self, keep: set[str]) -> None:
+        with suppress(OSError):
+            for entry in self._folder.iterdir():
+                if entry.name == POINTER or entry.name in keep or entry.name.removesuffix(".sig") in keep:
+                    continue
+                if entry.is_dir():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    entry.unlink()
+
+
+class CalendarPuller:
+    """Pulls again and again, in a thread of its own, slower where the source fails.
+
+    Args:
+        keeper: What is pulled into.
+        poll_s: Usual pause, s.
+        changed: Called when there is a new calendar.
+    """
+
+    def __init__(self, keeper: CalendarKeeper, poll_s: float, changed: Callable[[], None]) -> None:
+        self.failures = 0
+        self._keeper = keeper
+        self._poll_s = poll_s
+        self._changed = changed
+        self._stop = threading.Event()
+        self._said = ""
+        self._thread = threading.Thread(target=self._run, name="gridpace-calendar", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Begin no further pull."""
+        self._stop.set()
+
+    def look(self) -> float:
+        """Pull once.
+
+        Returns:
+            Pause until the next pull, s.
+        """
+        try:
+            if self._keeper.pull():
+                kept = self._keeper.kept
+                _LOG.info("gridpace-agent: calendar %s is in force.", kept.calendar_id if kept else "?")
+                self._changed()
+            if self._said:
+                _LOG.info("gridpace-agent: the calendar's source answers again.")
+            self.failures, self._said = 0, ""
+        except CalendarError as error:
+            self._fail(str(error))
+        except Exception as error:
+            self._fail(repr(error))
+        return self._poll_s * min(1 + self.failures, _SLOWEST)
+
+    def _fail(self, sentence: str) -> None:
+        self.failures += 1
+        if sentence != self._said:
+            self._said = sentence
+            kept = "the last good one stays in force" if self._keeper.kept else "there is none in force"
+            _LOG.warning("gridpace-agent: no calendar can be had, %s: %s", kept, sentence)
+
+    def _run(self) -> None:
+        while not self._stop.wait(self.look()):
+            pass

@@ -1,0 +1,57 @@
+"""Where calendars are published: a folder, or a web server that hands out that folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from trainer_hooks.strictjson import read_bytes
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A file as it was fetched.
+
+    Attributes:
+        content: Its bytes.
+        etag: The server's name of this state of it; empty if it gives none.
+    """
+
+    content: bytes
+    etag: str = ""
+
+
+class Origin(Protocol):
+    """Hands out files by their path below the published folder."""
+
+    def get(self, relative: str, limit_bytes: int, etag: str = "") -> Fetched | None:
+        """Fetch a file.
+
+        Args:
+            relative: Path below the published folder.
+            limit_bytes: Largest size accepted, bytes.
+            etag: State known already; empty if none is.
+
+        Returns:
+            The file; None if it is still in that state.
+
+        Raises:
+            CalendarError: It cannot be had.
+        """
+
+
+class FolderOrigin:
+    """A folder on this node, or mounted here.
+
+    Args:
+        root: Folder with the pointer `current`.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def get(self, relative: str, limit_bytes: int, etag: str = "") -> Fetched | None:
+        """See `Origin`; a file's state is what it holds."""
+        del etag
+        return Fetched(read_bytes(self._root / relative, limit_bytes))

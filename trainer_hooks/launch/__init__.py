@@ -1,0 +1,1 @@
+"""`gridpace-run`: follows a calendar from outside a training that cannot be changed."""
