@@ -13,6 +13,7 @@ from trainer_hooks.clock import Clock
 from trainer_hooks.errors import HookError
 from trainer_hooks.launch.job import adopt_orphans
 from trainer_hooks.launch.session import BLOCKED, Ending, Manner, Session
+from trainer_hooks.quantities import seconds
 from trainer_hooks.settings import governor_arguments
 from trainer_hooks.stdio import fill_standard_streams, tell
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _USAGE = 2
-_LONGEST_S = 7 * 86_400.0  # a calendar is about a week
 # The job is steered from outside; a Governor that found a calendar inside it, here or at the node's agent, would do
 # everything twice.
 _OURS = ("GRIDPACE_CALENDAR", "GRIDPACE_RUN", "GRIDPACE_AGENT", "GRIDPACE_TELEMETRY", "GRIDPACE_METRICS")
@@ -89,10 +89,10 @@ def _parser() -> argparse.ArgumentParser:
         "'none' sends nothing (default: SIGUSR1)",
     )
     parser.add_argument(
-        "--lead", type=_seconds, default=120.0, metavar="S", help="how long before a pause that is, s (default: 120)"
+        "--lead", type=seconds, default=120.0, metavar="S", help="how long before a pause that is, s (default: 120)"
     )
     parser.add_argument(
-        "--grace", type=_seconds, default=30.0, metavar="S", help="from SIGTERM to SIGKILL, s (default: 30)"
+        "--grace", type=seconds, default=30.0, metavar="S", help="from SIGTERM to SIGKILL, s (default: 30)"
     )
     parser.add_argument("--restart", action="store_true", help="start the command again at the next run window")
     parser.add_argument(
@@ -123,16 +123,6 @@ def _signal(name: str) -> signal.Signals | None:
     if full not in known or known[full] in {signal.SIGKILL, signal.SIGSTOP}:
         raise argparse.ArgumentTypeError(f"{name!r} is no signal that a job can take, such as SIGUSR1")
     return known[full]
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value <= _LONGEST_S:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 0 to {_LONGEST_S:.0f}")
-    return value
 
 
 def _told(ending: Ending) -> str:

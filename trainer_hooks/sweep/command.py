@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 from trainer_hooks.clock import Clock
 from trainer_hooks.errors import HookError, SweepError
 from trainer_hooks.launch.job import CANNOT_RUN, NOT_FOUND, Job, adopt_orphans
+from trainer_hooks.quantities import count, seconds, share
 from trainer_hooks.settings import environment_gpus
 from trainer_hooks.simulated import SimulatedGpu
 from trainer_hooks.stdio import fill_standard_streams, tell
@@ -144,19 +145,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--step-line", default=STEP_LINE, metavar="REGEX", help=f"default: {STEP_LINE}")
     parser.add_argument("--step-file", action="store_true", help="steps are told by the file GRIDPACE_STEP_FILE")
     parser.add_argument(
-        "--tokens-per-step", type=int, default=0, metavar="N", help="tokens of a step of the job, where it tells none"
+        "--tokens-per-step", type=count, default=0, metavar="N", help="tokens of a step of the job, where it tells none"
     )
-    parser.add_argument("--warmup-steps", type=int, default=20, metavar="N", help="default: 20")
-    parser.add_argument("--settle", type=float, default=2.0, metavar="S", help="after each limit, s (default: 2)")
-    parser.add_argument("--window", type=float, default=10.0, metavar="S", help="of a reading, s (default: 10)")
-    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="readings at a limit (default: 3)")
+    parser.add_argument("--warmup-steps", type=count, default=20, metavar="N", help="default: 20")
+    parser.add_argument("--settle", type=seconds, default=2.0, metavar="S", help="after each limit, s (default: 2)")
+    parser.add_argument("--window", type=seconds, default=10.0, metavar="S", help="of a reading, s (default: 10)")
+    parser.add_argument("--repeats", type=count, default=3, metavar="N", help="readings at a limit (default: 3)")
     parser.add_argument(
-        "--noise", type=float, default=0.03, metavar="SHARE", help="largest standard error of the mean (default: 0.03)"
+        "--noise", type=share, default=0.03, metavar="SHARE", help="largest standard error of the mean (default: 0.03)"
     )
     parser.add_argument(
-        "--idle", type=float, default=5.0, metavar="S", help="measure idle GPUs before the start, s; 0 does not"
+        "--idle", type=seconds, default=5.0, metavar="S", help="measure idle GPUs before the start, s; 0 does not"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the order of limits (default: 0)")
+    parser.add_argument("--seed", type=count, default=0, help="of the order of limits (default: 0)")
     parser.add_argument(
         "--go-on", action="store_true", help="leave the command running afterwards, its limits restored"
     )
