@@ -8,13 +8,16 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 SITE   ?= data/sites/block-20mw.toml
 WORKERS ?= auto
 
-.PHONY: plan test test-frameworks test-browser test-packaging lint bench clean
+.PHONY: plan test test-deep test-frameworks test-browser test-packaging lint bench clean
 
 plan: $(VENV)/.gridpace
 	$(BIN)/gridpace plan $(SITE)
 
 test: $(VENV)/.test
-	$(BIN)/pytest -n $(WORKERS) -m "not frameworks and not browser and not packaging"
+	$(BIN)/pytest -n $(WORKERS) -m "not frameworks and not browser and not packaging and not deep"
+
+test-deep: $(VENV)/.test
+	$(BIN)/pytest -n $(WORKERS) -m deep
 
 test-frameworks: $(VENV)/.test $(VENV)/.frameworks
 	$(BIN)/pytest tests/frameworks
