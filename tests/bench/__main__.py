@@ -16,13 +16,15 @@ BENCHES = {
     "calibration": "hidden settings of made-up telemetry recovered; Summit's and Frontier's public points (--seeds N)",
     "accounts": "ledger and carbon accounts of a year of 200 runs at 15 minutes: seconds, and what the sums differ by",
     "gangs": "12 to 30 large gangs that have to pack: certified gap, time, memory (--case, --seeds, --patience)",
+    "scale": "100 to 10,000 gangs by classes of like runs: certified gap, time, memory, growth (--only, --seed)",
     "weeks": "52 weeks of 2024 in GB and DE-LU: carbon and cost saved (needs the real traces; --jobs N)",
     "forecast": "week-ahead forecasts of 2024 beside the reference's scores (needs the real traces; --zones, --jobs)",
     "thermal_week": "a hot week planned with a constant PUE and with the plant's curves, judged on the full physics",
     "thermal_peers": "our loops beside TESPy and pandapipes (makes an environment of their own; --env DIR)",
     "thermal": "hull gaps and derating of a 20 MW plant beside the reference, and the time they take",
 }
-NEED_MORE = ("gangs", "weeks", "forecast", "thermal_peers")  # an hour, traces not in the repository, outside packages
+# an hour, traces not in the repository, outside packages
+NEED_MORE = ("gangs", "scale", "weeks", "forecast", "thermal_peers")
 
 
 def main() -> None:
