@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from planner.week import Week
 
-NODES, SECONDS = 200, 10.0  # of a question; one that takes more is left open
+NODES, SECONDS = 200, 3.0  # of a question; one that takes more is left open
 MOST_PROMISES = 40  # beyond which no smallest conflict is looked for
 
 

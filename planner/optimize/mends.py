@@ -49,10 +49,17 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Mend:
-    """A change that was planned with and does what is wanted."""
+    """A change that was planned with and does what is wanted.
+
+    Args:
+        change: The change.
+        told: The same in words.
+        settled: Whether that plan reached its gap in time, so that planning again gives it again.
+    """
 
     change: Change
     told: str
+    settled: bool
 
 
 @dataclass(frozen=True)
@@ -140,8 +147,10 @@ def physics_mends(week: Week, options: PlanOptions) -> tuple[Mend, ...]:
         for make, most in kinds:
             size = _smallest(partial(_feasible, week, make), most)
             change = None if size is None else make(size)
-            if change is not None and _planned(change, week, options) is not None:
-                found.append(Mend(change, change.told(week)))
+            planned = None if change is None else _planned(change, week, options)
+            if change is not None and planned is not None:
+                # that there is a plan does not hang on how far its search came
+                found.append(Mend(change, change.told(week), settled=True))
     return tuple(found)
 
 
@@ -195,22 +204,22 @@ class _Search:
             return
         for stronger in STRONGER:
             change = make(min(size * stronger, most))
-            if self._does(change):
-                yield self._told(self._put_off(change))
+            if (mend := self._does(change)) is not None:
+                yield self._put_off(mend)
                 return
 
-    def _put_off(self, change: Change) -> Change:
-        """Return more power from the latest day on from which it still does; other changes as they are."""
-        week = self._week
+    def _put_off(self, mend: Mend) -> Mend:
+        """Return more power from the latest day on from which it still does; other mends as they are."""
+        week, change = self._week, mend.change
         if not isinstance(change, MorePower) or week.block(change.block).power.grid_kw is not None:
-            return change
+            return mend
         day = week.grid.end.astimezone(week.tz).date()
         while (since := local_midnight(day, week.tz)) > week.grid.start:
             later = MorePower(change.block, change.kw, since)
             if since < week.grid.end and self._possible(later):
-                return later if self._does(later) else change
+                return self._does(later) or mend
             day -= DAY
-        return change
+        return mend
 
     def _later(self) -> Iterator[Mend]:
         week = self._week
@@ -224,8 +233,8 @@ class _Search:
                 continue
             for stronger in STRONGER:
                 change = self._put_later(size * stronger)
-                if self._does(change):
-                    yield self._told(change)
+                if (mend := self._does(change)) is not None:
+                    yield mend
                     return
 
     def _put_later(self, slots: float) -> Change:
@@ -247,8 +256,8 @@ class _Search:
                     before[short.run] = before.get(short.run, 0.0) + tokens
                     fewer.append(FewerTokens(short.run, short.stage, tokens))
             change = _one(fewer)
-            if self._does(change):
-                yield self._told(change)
+            if (mend := self._does(change)) is not None:
+                yield mend
                 return
 
     def _dearer(self) -> Iterator[Mend]:
@@ -258,12 +267,9 @@ class _Search:
             changes.append(_one([FirstPriority(run.name) for run in self._runs if run.priority > 1]))
         changes += [DearerLateness(_rounded_up(now * factor)) for factor in PRICES if now > 0.0]
         for change in changes:
-            if self._does(change):
-                yield self._told(change)
+            if (mend := self._does(change)) is not None:
+                yield mend
                 return
-
-    def _told(self, change: Change) -> Mend:
-        return Mend(change, change.told(self._week))
 
     def _possible(self, change: Change) -> bool:
         try:
@@ -272,10 +278,16 @@ class _Search:
             return False
         return can_keep(changed, [*self._kept, *self._wanted]) is True
 
-    def _does(self, change: Change) -> bool:
-        """Return whether the changed week's plan keeps what is wanted and all that is kept."""
+    def _does(self, change: Change) -> Mend | None:
+        """Return the mend where the changed week's plan keeps what is wanted and all that is kept, else None."""
         found = _planned(change, self._week, self._options)
-        return found is not None and not found & (self._wanted | set(self._kept))
+        if found is None or found[0] & (self._wanted | set(self._kept)):
+            return None
+        return Mend(change, _told(change, self._week, settled=found[1]), found[1])
+
+
+def _told(change: Change, week: Week, *, settled: bool) -> str:
+    return change.told(week) + ("" if settled else " (seen once: the planning time ran out)")
 
 
 def _feasible(week: Week, make: Callable[[float], Change], size: float) -> bool:
@@ -307,13 +319,13 @@ def _slots(week: Week, slots: float) -> timedelta:
     return math.ceil(slots) * week.grid.slot
 
 
-def _planned(change: Change, week: Week, options: PlanOptions) -> set[Promise] | None:
-    """Return what the plan of a changed week misses, or None where it has none."""
+def _planned(change: Change, week: Week, options: PlanOptions) -> tuple[set[Promise], bool] | None:
+    """Return what the plan of a changed week misses, and whether it is settled; None where it has none."""
     try:
         found = plan(change.apply(week), options)
     except (GridpaceError, ValueError):
         return None
-    return {Promise(s.run, s.stage) for s in found.shortfalls}
+    return {Promise(s.run, s.stage) for s in found.shortfalls}, found.status == "optimal"
 
 
 def _smallest(enough: Callable[[float], bool], most: float, *, whole: bool = False) -> float | None:

@@ -27,13 +27,14 @@ def test_every_mend_of_a_missed_promise_keeps_it(seed):
     now = {Promise(s.run, s.stage) for s in found.shortfalls}
     assert {one.promise for one in told.unkept} == now
     for one in told.unkept:
-        for mend in one.mends:
+        for mend in (mend for mend in one.mends if mend.settled):
             after = missed(mend.change.apply(week))
             assert one.promise not in after, mend.told
             assert after <= now, mend.told
-    for mend in told.together:
+    for mend in (mend for mend in told.together if mend.settled):
         assert not missed(mend.change.apply(week)) & set(promises_of(week)), mend.told
-    assert not now or told.together or any(one.mends for one in told.unkept)
+    unsure = found.status != "optimal"
+    assert not now or unsure or told.together or any(one.mends for one in told.unkept)
 
 
 def test_every_mend_of_a_week_without_a_plan_gives_it_one():
