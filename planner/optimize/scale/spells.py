@@ -40,25 +40,29 @@ def cheapest_spells(
     np.cumsum(paid.T, axis=0, out=so_far[1:])
     shut = np.zeros((b + 1, n), dtype=np.int64)
     np.cumsum(~is_open.T, axis=0, out=shut[1:])
-    free, busy = np.full((b + 1, n), np.inf), np.full((b + 1, n), np.inf)
-    # a pause and a spell are begun so many cells before the boundary at which they may end; 0 goes on
-    rested, began = np.zeros((b + 1, n), dtype=np.int64), np.zeros((b + 1, n), dtype=np.int64)
-    free[0], busy[0] = 0.0, np.where(running, 0.0, np.inf)
     starts, stops = start.T, stop.T
+    pay = np.where(is_open, cost, np.inf).T.copy()
+    cell = np.arange(b + 1)[:, None]
+    first, ended = cell - min_run, cell - min_pause
+    at = np.maximum(first, 0)
+    fits = (first >= 0) & (cell > 0) & (shut == shut[at, row])
+    begin = np.where(fits, starts[np.minimum(at, b - 1), row] + so_far - so_far[at, row], np.inf)
+    rest = np.where(ended > 0, stops[np.clip(ended, 0, b - 1), row], np.inf)
+    free, busy = np.full((b + 1, n), np.inf), np.full((b + 1, n), np.inf)
+    free[0], busy[0] = 0.0, np.where(running, 0.0, np.inf)
+    # rows that are alike in their shortest spells and pauses, as most are, need no gathering
+    alike = bool((min_run == min_run[0]).all() and (min_pause == min_pause[0]).all())
+    spell_back, pause_back = int(min_run[0]), int(min_pause[0])
+    back = np.maximum(ended, 0)
     for c in range(1, b + 1):
-        goes_on = busy[c - 1] + np.where(is_open[:, c - 1], paid[:, c - 1], np.inf)
-        # at the end of the horizon any length will do, the longest that is cheaper is found below
-        first = c - min_run
-        at = np.maximum(first, 0)
-        fresh = free[at, row] + starts[at, row] + so_far[c] - so_far[at, row]
-        fresh = np.where((first >= 0) & (shut[c] == shut[at, row]), fresh, np.inf)
-        busy[c] = np.minimum(goes_on, fresh)
-        began[c] = np.where(fresh < goes_on, min_run, 0)
-        ended = c - min_pause
-        at = np.maximum(ended, 0)
-        rest = np.where(ended > 0, busy[at, row] + stops[np.minimum(at, b - 1), row], np.inf)
-        free[c] = np.minimum(free[c - 1], rest)
-        rested[c] = np.where(rest < free[c - 1], min_pause, 0)
+        from_free = free[max(0, c - spell_back)] if alike else free[at[c], row]
+        from_busy = busy[max(0, c - pause_back)] if alike else busy[back[c], row]
+        np.minimum(busy[c - 1] + pay[c - 1], from_free + begin[c], out=busy[c])
+        np.minimum(free[c - 1], from_busy + rest[c], out=free[c])
+    # a pause and a spell are begun so many cells before the boundary at which they may end; 0 goes on
+    began, rested = np.zeros((b + 1, n), dtype=np.int64), np.zeros((b + 1, n), dtype=np.int64)
+    began[1:] = np.where(free[at, row][1:] + begin[1:] < busy[:-1] + pay, min_run, 0)
+    rested[1:] = np.where(busy[back, row][1:] + rest[1:] < free[:-1], min_pause, 0)
     least, last, on_at_end = free[b].copy(), np.full(n, b), np.zeros(n, dtype=bool)
     spell = np.zeros(n, dtype=np.int64)
     for back in range(int(max(min_run.max(), min_pause.max()))):
