@@ -53,16 +53,16 @@ def cheapest_spells(
     # rows that are alike in their shortest spells and pauses, as most are, need no gathering
     alike = bool((min_run == min_run[0]).all() and (min_pause == min_pause[0]).all())
     spell_back, pause_back = int(min_run[0]), int(min_pause[0])
-    back = np.maximum(ended, 0)
+    eased = np.maximum(ended, 0)
     for c in range(1, b + 1):
         from_free = free[max(0, c - spell_back)] if alike else free[at[c], row]
-        from_busy = busy[max(0, c - pause_back)] if alike else busy[back[c], row]
+        from_busy = busy[max(0, c - pause_back)] if alike else busy[eased[c], row]
         np.minimum(busy[c - 1] + pay[c - 1], from_free + begin[c], out=busy[c])
         np.minimum(free[c - 1], from_busy + rest[c], out=free[c])
     # a pause and a spell are begun so many cells before the boundary at which they may end; 0 goes on
     began, rested = np.zeros((b + 1, n), dtype=np.int64), np.zeros((b + 1, n), dtype=np.int64)
     began[1:] = np.where(free[at, row][1:] + begin[1:] < busy[:-1] + pay, min_run, 0)
-    rested[1:] = np.where(busy[back, row][1:] + rest[1:] < free[:-1], min_pause, 0)
+    rested[1:] = np.where(busy[eased, row][1:] + rest[1:] < free[:-1], min_pause, 0)
     least, last, on_at_end = free[b].copy(), np.full(n, b), np.zeros(n, dtype=bool)
     spell = np.zeros(n, dtype=np.int64)
     for back in range(int(max(min_run.max(), min_pause.max()))):
