@@ -50,6 +50,7 @@ DAY = timedelta(hours=24)
 STEP_KWH = 1000.0
 STEP_GPUS = 1000
 SECONDS = 60.0
+MOVE_S = 10.0  # of a change, in which runs are moved
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,7 @@ def _moved(fixed: Fixed, week: Week, choices: Choices, change: Change, subject: 
         return ChangeWorth(change, subject, told, None, reason=error.what)
     if other is None:
         return ChangeWorth(change, subject, told, None, reason="the hours as planned leave no plan with it")
-    best, deadline = other, time.monotonic() + SECONDS
+    best, deadline = other, time.monotonic() + MOVE_S
     starts = [Greedy(other.program, pace).choices(other.places) for pace in Pace]
     moved = Shifts(other.whole, other.places).better(other.polished.values, other.polished.objective, deadline)
     for values in (*starts, moved):
@@ -233,7 +234,9 @@ def _moved(fixed: Fixed, week: Week, choices: Choices, change: Change, subject: 
         if seen is not None and seen.worth.total < best.worth.total:
             best = seen
     hulls = [HullCuts(p) for p in packings(other.program.week, other.places)]
-    relaxed = Relaxation(other.whole, hulls, np.arange(other.whole.n_columns)).solve(deadline, ROOT_ROUNDS)
+    relaxed = Relaxation(other.whole, hulls, np.arange(other.whole.n_columns)).solve(
+        time.monotonic() + SECONDS, ROOT_ROUNDS
+    )
     at_most = None
     if relaxed.status == "optimal" and relaxed.objective is not None:
         at_most = fixed.worth.total - relaxed.objective * other.program.power_kw
