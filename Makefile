@@ -8,19 +8,22 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 SITE   ?= data/sites/block-20mw.toml
 WORKERS ?= auto
 
-.PHONY: plan test test-matrix test-slurm test-frameworks test-browser test-packaging lint bench clean
+.PHONY: plan test test-matrix test-slurm test-deep test-frameworks test-browser test-packaging lint bench clean
 
 plan: $(VENV)/.gridpace
 	$(BIN)/gridpace plan $(SITE)
 
 test: $(VENV)/.test
-	$(BIN)/pytest -n $(WORKERS) -m "not frameworks and not browser and not packaging and not matrix and not slurm"
+	$(BIN)/pytest -n $(WORKERS) -m "not frameworks and not browser and not packaging and not matrix and not slurm and not deep"
 
 test-matrix: $(VENV)/.test
 	$(BIN)/pytest -n $(WORKERS) -m matrix tests/faults/matrix
 
 test-slurm: $(VENV)/.test $(VENV)/.slurm
 	$(BIN)/pytest tests/slurm
+
+test-deep: $(VENV)/.test
+	$(BIN)/pytest -n $(WORKERS) -m deep
 
 test-frameworks: $(VENV)/.test $(VENV)/.frameworks
 	$(BIN)/pytest tests/frameworks

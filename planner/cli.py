@@ -21,6 +21,7 @@ from planner.backtest_command import backtest_command
 from planner.calibrate_command import calibrate_command
 from planner.command import BROKEN_PROMISES, FILE, instant
 from planner.errors import ConfigError, GridpaceError
+from planner.explain_command import explain_command
 from planner.forecast_command import forecast_command
 from planner.json_output import json_errors, print_json
 from planner.respond_command import respond_command
@@ -79,7 +80,7 @@ def plan_command(
         from planner.folders import folder_name
         from planner.gang_facts import failure_lines, hold_line, point_notes
         from planner.optimize import PlanOptions
-        from planner.pipeline import plan_week, write_outcome
+        from planner.pipeline import plan_or_mends, write_outcome
         from planner.summary import closing_lines
         from planner.timegrid import week_name
 
@@ -89,7 +90,7 @@ def plan_command(
         )
         for label in (*gathered.labels, *point_notes(gathered)):
             note(f"note: {label}")
-        outcome, found = plan_week(gathered, options, stage)
+        outcome, found = plan_or_mends(gathered, options, stage)
         name = week_name(gathered.grid.start, gathered.tz)
         folder = out or Path("out") / folder_name(gathered.site) / name
         with stage("writing"):
@@ -117,8 +118,11 @@ def plan_command(
 @SITE_OPTION
 @click.option("--telemetry", type=FILE, help="Telemetry file or folder: take it in, and show it beside the plan.")
 @ACTUAL
+@click.option("--explain", is_flag=True, help="Explain the plan in it too, as `gridpace explain` does.")
 @OFFLINE
-def report_command(calendar: Path, site: Path, telemetry: Path | None, actual: bool, offline: bool) -> None:
+def report_command(
+    calendar: Path, site: Path, telemetry: Path | None, actual: bool, explain: bool, offline: bool
+) -> None:
     """Make the HTML report of a published calendar again.
 
     CALENDAR is an output folder of `gridpace plan`, or a calendar's own folder.
@@ -139,6 +143,11 @@ def report_command(calendar: Path, site: Path, telemetry: Path | None, actual: b
             outcome = replace(
                 outcome, hindsight=hindsight_of(week, header, runs, outcome.evaluation, site, offline=offline)
             )
+    if explain:
+        from planner.explain_command import explained
+
+        with stage("explaining"):
+            outcome = replace(outcome, explanation=explained(week, header, runs, site))
     if telemetry is not None:
         outcome, intake = with_telemetry(outcome, home / LEDGER, telemetry)
         note(f"telemetry: {intake.added} new records, {intake.repeated} known, {len(intake.faults)} lines refused")
@@ -279,6 +288,7 @@ cli.add_command(calibrate_command)
 cli.add_command(accounts_command)
 cli.add_command(respond_command)
 cli.add_command(forecast_command)
+cli.add_command(explain_command)
 cli.add_command(backtest_command)
 cli.add_command(sources_group)
 export_group.add_command(slurm_command)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from planner.accounts import CarbonAccounts
     from planner.evaluate import Evaluation, Violation
     from planner.ledger.account import RunAccount
+    from planner.optimize.explain import Explanation
     from planner.week import Provenance, Week
     from trainer_hooks.contract import Calendar, RunCalendar
 
@@ -79,6 +80,7 @@ class Outcome:
         accounted_until: First instant that the accounts do not cover, UTC, or None without accounts.
         hindsight: The calendar on the series as they were, or None where nobody asked.
         carbon: The calendar's carbon accounts, or None where the week names nothing to keep them by.
+        explanation: What is to be said of why the plan is as it is, or None where nobody asked.
     """
 
     week: Week
@@ -90,6 +92,7 @@ class Outcome:
     accounted_until: datetime | None = None
     hindsight: Hindsight | None = None
     carbon: CarbonAccounts | None = None
+    explanation: Explanation | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:

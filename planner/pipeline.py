@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.accounts import carbon_accounts
 from planner.baseline import counterfactuals
+from planner.errors import Infeasible
 from planner.evaluate import carbon_per_it_kwh, evaluate
 from planner.export.csv_files import slots_csv, windows_csv
 from planner.export.files import staged_files
@@ -20,6 +21,7 @@ from planner.folders import CALENDARS, LEDGER, REPORT
 from planner.kept_series import series_file, series_json
 from planner.ledger import Intake, Ledger
 from planner.optimize import PlanOptions, plan
+from planner.optimize.mends import with_mends
 from planner.outcome import Outcome
 from planner.publish import publish, to_calendar
 from planner.summary import summary
@@ -60,6 +62,16 @@ def plan_week(week: Week, options: PlanOptions, stage: Stage) -> tuple[Outcome, 
             notes=tuple(fit.sentence for fit in found.cooling if fit.sentence),
         )
         return judged(week, calendar, runs), found
+
+
+def plan_or_mends(week: Week, options: PlanOptions, stage: Stage) -> tuple[Outcome, Plan]:
+    """Plan a week as `plan_week` does; where physics leaves no plan, say in the error what would give one."""
+    try:
+        return plan_week(week, options, stage)
+    except Infeasible as error:
+        with stage("looking for what would mend that"):
+            mended = with_mends(error, week, options)
+        raise mended from error
 
 
 def judged(week: Week, calendar: Calendar, runs: Sequence[RunCalendar]) -> Outcome:

@@ -16,6 +16,7 @@ from planner.week import Run, Week
 from thermal.envelope import fit_envelope
 
 MARGIN = 1.0 - 2e-6  # the formulation's margin on power limits
+_CURVES = {}  # the same for all patterns of a week
 
 
 def patterns(week: Week, run: Run) -> list[tuple[str | None, tuple[int, ...]]]:
@@ -236,6 +237,13 @@ def _landing_h(week, run):
 
 def cooling_curve(week, block):
     """The cooling segments of a block, between all its GPUs idle and all at their highest point."""
+    named = week.sha256, block.name
+    if named not in _CURVES:
+        _CURVES[named] = _fitted(week, block)
+    return _CURVES[named]
+
+
+def _fitted(week, block):
     most = np.zeros(week.grid.n_slots)
     for pool in week.pools:
         used = [p.it_w_per_gpu for r in week.runs for o in r.options if o.pool == pool.name for p in o.points]

@@ -102,6 +102,11 @@ class ColumnIndex:
         """Return the places of columns, of their length."""
         return np.array([self._order[c] for c in columns], dtype=np.int64)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns, by place."""
+        return tuple(column.name for column in self._order)
+
 
 def from_pulp(problem: pulp.LpProblem) -> tuple[Matrix, ColumnIndex]:
     """Return a PuLP program as arrays, columns and rows in the order in which the program first names them.

@@ -31,10 +31,21 @@ ROUNDS = 20  # each round holds at least one more slot; a plan needs one or two
 
 @dataclass(frozen=True)
 class Polished:
-    """Column values that machines can do, and their objective."""
+    """Column values that machines can do, their objective, and the linear program that they solve.
+
+    Args:
+        values: Column values, shape (N,).
+        objective: Their objective.
+        columns: The whole columns that were fixed, shape (C,).
+        fixed: Their values, shape (C,).
+        held: Rows that held slots to real curves.
+    """
 
     values: npt.NDArray[np.float64]
     objective: float
+    columns: npt.NDArray[np.int64]
+    fixed: npt.NDArray[np.float64]
+    held: tuple[Row, ...]
 
 
 def polish(
@@ -95,7 +106,7 @@ def _powered(
         answer = highs.run(seconds_left(deadline))
     if answer.values is None or answer.objective is None or answer.status != "optimal":
         return None, held
-    return Polished(answer.values, answer.objective), held
+    return Polished(answer.values, answer.objective, columns, fixed, tuple(held)), held
 
 
 def _piece_rows(places: Places, x: npt.NDArray[np.float64]) -> list[Row]:

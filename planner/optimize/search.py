@@ -18,6 +18,7 @@ from planner.optimize.matrix import from_pulp
 from planner.optimize.model import build
 from planner.optimize.places import locate
 from planner.optimize.promises import shortfalls, why_lines
+from planner.optimize.scale import check_supported, plan_many, unsupported
 from planner.schedule import Plan
 from planner.stagger import longest_moves, staggered
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 LONGEST_S = 86_400.0
 MOST_DECISIONS = 1_000_000  # some 2.5 GB and minutes to build
+MANY = 40  # runs; beyond them classes of like runs give the better plan in the same time
+METHODS = ("auto", "whole", "classes")
 GAP_NOISE = 1e-7  # a program solved to its end leaves this much between its two numbers
 
 
@@ -40,16 +43,21 @@ class PlanOptions:
     Args:
         gap_target: Certified gap at which the search stops, share of the objective.
         time_limit_s: Seconds after which the best plan so far is taken, from the call on; at most a day.
+        method: "whole" for the whole program, "classes" for classes of like runs (`planner.optimize.scale`), "auto" for
+            classes where there are more than `MANY` runs and the week has no part that only the whole program plans.
     """
 
     gap_target: float = 0.01
     time_limit_s: float = 45.0
+    method: str = "auto"
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.gap_target < 1.0:
             raise ConfigError(f"gap target is {self.gap_target:g}; it must be from 0 up to, not with, 1")
         if not 0.0 < self.time_limit_s <= LONGEST_S:
             raise ConfigError(f"time limit is {self.time_limit_s:g} s; it must be above 0 s, at most {LONGEST_S:g} s")
+        if self.method not in METHODS:
+            raise ConfigError(f"method is {self.method!r}; it must be one of {', '.join(METHODS)}")
 
 
 def plan(week: Week, options: PlanOptions) -> Plan:
@@ -66,6 +74,8 @@ def plan(week: Week, options: PlanOptions) -> Plan:
         Infeasible: Physics leaves no plan even with every gang off; names the rows that clash.
         ConfigError: A run's on/off grid is no whole number of slots, or the week is larger than can be planned.
     """
+    if _by_classes(week, options):
+        return plan_many(week, options.gap_target, options.time_limit_s)
     _check_size(week)
     began = time.monotonic()
     deadline = began + options.time_limit_s
@@ -98,9 +108,16 @@ def plan(week: Week, options: PlanOptions) -> Plan:
     )
 
 
+def _by_classes(week: Week, options: PlanOptions) -> bool:
+    if options.method == "auto":
+        return len(week.runs) > MANY and not unsupported(week)
+    return options.method == "classes"
+
+
 def _check_size(week: Week) -> None:
     decisions = sum(week.grid.n_slots * (len(option.points) + 1) for run in week.runs for option in run.options)
     if decisions > MOST_DECISIONS:
+        check_supported(week)
         raise ConfigError(
             f"the week has {decisions:,} decisions ({len(week.runs):,} runs, {week.grid.n_slots} slots, their pools "
             f"and power limits); at most {MOST_DECISIONS:,} can be planned at once",

@@ -47,6 +47,23 @@ class Answer:
 NOTHING = Answer("none", None, None, -np.inf)
 
 
+@dataclass(frozen=True)
+class Basis:
+    """The duals and the basis of a linear program solved to its end.
+
+    Args:
+        row_dual: What the objective changes by per unit of a row's active side, shape (M,).
+        column_dual: The same of a column's active bound, shape (N,).
+        row_basic: Rows of which neither side is active, shape (M,).
+        column_basic: Columns of which neither bound is, shape (N,).
+    """
+
+    row_dual: npt.NDArray[np.float64]
+    column_dual: npt.NDArray[np.float64]
+    row_basic: npt.NDArray[np.bool_]
+    column_basic: npt.NDArray[np.bool_]
+
+
 class Highs:
     """One HiGHS model with checked options; after a run it can be changed and run again from its last basis."""
 
@@ -129,6 +146,17 @@ class Highs:
         if self._left_behind:
             return NOTHING
         return self._read()
+
+    def basis(self) -> Basis:
+        """Return the duals and the basis of the last run, a linear program that was solved to its end."""
+        solution, basis = self._highs.getSolution(), self._highs.getBasis()
+        basic = highspy.HighsBasisStatus.kBasic
+        return Basis(
+            np.array(solution.row_dual),
+            np.array(solution.col_dual),
+            np.array([status == basic for status in basis.row_status]),
+            np.array([status == basic for status in basis.col_status]),
+        )
 
     def _read(self) -> Answer:
         info = self._highs.getInfo()

@@ -16,6 +16,8 @@ BENCHES = {
     "goodput": "chances of deadlines under failures: promised beside simulated weeks (--weeks N)",
     "calibration": "hidden settings of made-up telemetry recovered; Summit's and Frontier's public points (--seeds N)",
     "accounts": "ledger and carbon accounts of a year of 200 runs at 15 minutes: seconds, and what the sums differ by",
+    "gangs": "12 to 30 large gangs that have to pack: certified gap, time, memory (--case, --seeds, --patience)",
+    "scale": "100 to 10,000 gangs by classes of like runs: certified gap, time, memory, growth (--only, --seed)",
     "weeks": "52 weeks of 2024 in GB and DE-LU: carbon and cost saved (needs the real traces; --jobs N)",
     "forecast": "week-ahead forecasts of 2024 beside the reference's scores (needs the real traces; --zones, --jobs)",
     "thermal_week": "a hot week planned with a constant PUE and with the plant's curves, judged on the full physics",
@@ -23,8 +25,8 @@ BENCHES = {
     "overhead": "metering 8 GPUs: the hooks beside ZeusMonitor and CodeCarbon on the twin of NVML (--env DIR)",
     "thermal": "hull gaps and derating of a 20 MW plant beside the reference, and the time they take",
 }
-# Traces that are not in the repository, packages from outside.
-NEED_MORE = ("weeks", "forecast", "thermal_peers", "overhead", "agent")
+# An hour, traces that are not in the repository, packages from outside.
+NEED_MORE = ("gangs", "scale", "weeks", "forecast", "thermal_peers", "overhead", "agent")
 
 
 def main() -> None:

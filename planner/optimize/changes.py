@@ -1,0 +1,351 @@
+"""Changes of a week that people can make: what a price is the worth of, and what mends a conflict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from power.blocks import Derating
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from planner.week import Block, Pool, Run, Week
+
+MW = 1000.0
+LONG_BEFORE = timedelta(days=366)
+DIGITS = 3
+
+
+class Change(Protocol):
+    """One change, and how it is told."""
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with it.
+
+        Raises:
+            ValueError: The plant or battery cannot be so.
+        """
+
+    def told(self, week: Week) -> str:
+        """Return it in words, such as "2.1 MW more in block 'hall-a'"."""
+
+
+@dataclass(frozen=True)
+class MorePower:
+    """A block may take, and import, more; from an instant on where one is given and `grid_kw` is not."""
+
+    block: str
+    kw: float
+    since: datetime | None = None
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with more capacity in the block, its deratings raised alike."""
+        since = self.since
+
+        def more(block: Block) -> Block:
+            power = block.power
+            spans = [replace(span, capacity_kw=span.capacity_kw + self.kw) for span in power.deratings]
+            if since is not None and power.grid_kw is None:
+                start = week.grid.start - LONG_BEFORE
+                spans = [*spans, *(span for span in power.deratings if span.start < since)]
+                spans.append(Derating(start, since, power.capacity_kw, "before more power is there"))
+            grid_kw = None if power.grid_kw is None else power.grid_kw + self.kw
+            power = replace(power, capacity_kw=power.capacity_kw + self.kw, deratings=tuple(spans), grid_kw=grid_kw)
+            return replace(block, power=power)
+
+        return _with_block(week, self.block, more)
+
+    def told(self, week: Week) -> str:
+        """Return it in words."""
+        since = "" if self.since is None else f" from {local(week, self.since)}"
+        return f"{power_told(self.kw)} more in block {self.block!r}{since}"
+
+
+@dataclass(frozen=True)
+class MoreCooling:
+    """A block's plant is built for more IT power."""
+
+    block: str
+    kw: float
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with a larger plant, all its units in proportion."""
+
+        def more(block: Block) -> Block:
+            plant = block.plant
+            return replace(block, plant=replace(plant, rated_it_kw=plant.rated_it_kw + self.kw))
+
+        return _with_block(week, self.block, more)
+
+    def told(self, week: Week) -> str:  # noqa: ARG002 - as all changes are told
+        """Return it in words."""
+        return f"cooling for {power_told(self.kw)} more of IT power in block {self.block!r}"
+
+
+@dataclass(frozen=True)
+class Warmer:
+    """A block's supply is held and allowed warmer, with the units as they are."""
+
+    block: str
+    kelvin: float
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with setpoint and limit of the supply raised, liquid where there is liquid."""
+
+        def more(block: Block) -> Block:
+            plant, k = block.plant, self.kelvin
+            if plant.loop is None:
+                room = plant.room
+                limit_c, setpoint_c = room.air_supply_limit_c + k, room.air_supply_setpoint_c + k
+                room = replace(room, air_supply_limit_c=limit_c, air_supply_setpoint_c=setpoint_c)
+                return replace(block, plant=replace(plant, room=room))
+            limit_c, setpoint_c = plant.loop.supply_limit_c + k, plant.loop.supply_setpoint_c + k
+            loop = replace(plant.loop, supply_limit_c=limit_c, supply_setpoint_c=setpoint_c)
+            return replace(block, plant=replace(plant, loop=loop))
+
+        return _with_block(week, self.block, more)
+
+    def told(self, week: Week) -> str:  # noqa: ARG002 - as all changes are told
+        """Return it in words."""
+        return f"a supply {self.kelvin:g} K warmer in block {self.block!r}"
+
+
+@dataclass(frozen=True)
+class FasterRamp:
+    """A block's IT power may rise and fall faster."""
+
+    block: str
+    kw_per_min: float
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with higher ramp limits in the block."""
+
+        def more(block: Block) -> Block:
+            power = block.power
+            rise, fall = power.ramp_kw_per_min, power.ramp_fall_kw_per_min
+            return replace(
+                block,
+                power=replace(
+                    power,
+                    ramp_kw_per_min=None if rise is None else rise + self.kw_per_min,
+                    ramp_fall_kw_per_min=None if fall is None else fall + self.kw_per_min,
+                ),
+            )
+
+        return _with_block(week, self.block, more)
+
+    def told(self, week: Week) -> str:  # noqa: ARG002 - as all changes are told
+        """Return it in words."""
+        return f"a ramp limit higher by {power_told(self.kw_per_min)} per minute in block {self.block!r}"
+
+
+@dataclass(frozen=True)
+class BiggerBattery:
+    """A block's battery stores more, at the same power and by the same shares."""
+
+    block: str
+    kwh: float
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with more energy in the battery: what it begins and ends with grows in proportion."""
+
+        def more(block: Block) -> Block:
+            assert block.battery is not None
+            return replace(block, battery=replace(block.battery, energy_kwh=block.battery.energy_kwh + self.kwh))
+
+        return _with_block(week, self.block, more)
+
+    def told(self, week: Week) -> str:  # noqa: ARG002 - as all changes are told
+        """Return it in words."""
+        return f"{energy_told(self.kwh)} more in the battery of block {self.block!r}"
+
+
+@dataclass(frozen=True)
+class LowerFinalCharge:
+    """A block's battery may end the horizon emptier."""
+
+    block: str
+    share: float
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with another share at the end."""
+
+        def less(block: Block) -> Block:
+            assert block.battery is not None
+            return replace(block, battery=replace(block.battery, final_share=self.share))
+
+        return _with_block(week, self.block, less)
+
+    def told(self, week: Week) -> str:  # noqa: ARG002 - as all changes are told
+        """Return it in words."""
+        return f"a final_share of {self.share:.3g} for the battery of block {self.block!r}"
+
+
+@dataclass(frozen=True)
+class MoreGpus:
+    """A pool has more GPUs in service, at all times at which it has any."""
+
+    pool: str
+    gpus: int
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with them; idle ones draw power like the others."""
+
+        def more(pool: Pool) -> Pool:
+            steps = tuple((since, count + self.gpus if count else 0) for since, count in pool.commissioning)
+            return replace(pool, commissioning=steps)
+
+        return replace(week, pools=tuple(more(p) if p.name == self.pool else p for p in week.pools))
+
+    def told(self, week: Week) -> str:  # noqa: ARG002 - as all changes are told
+        """Return it in words."""
+        return f"{self.gpus:,} GPU{'s' if self.gpus != 1 else ''} more in pool {self.pool!r}"
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """A stage is due at another instant."""
+
+    run: str
+    stage: str
+    deadline: datetime
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with it; stages after it are due then at the earliest."""
+
+        def later(run: Run) -> Run:
+            place = next(i for i, stage in enumerate(run.stages) if stage.name == self.stage)
+            moved = [
+                replace(
+                    s,
+                    deadline=self.deadline
+                    if i == place
+                    else max(s.deadline, self.deadline)
+                    if i > place
+                    else s.deadline,
+                )
+                for i, s in enumerate(run.stages)
+            ]
+            return replace(run, stages=tuple(moved))
+
+        return _with_run(week, self.run, later)
+
+    def told(self, week: Week) -> str:
+        """Return it in words."""
+        return f"the deadline of stage {self.stage!r} of run {self.run!r} on {local(week, self.deadline)}"
+
+
+@dataclass(frozen=True)
+class EarlierStart:
+    """A run may start earlier."""
+
+    run: str
+    start: datetime
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with it."""
+        return _with_run(week, self.run, lambda run: replace(run, earliest_start=self.start))
+
+    def told(self, week: Week) -> str:
+        """Return it in words."""
+        return f"a start of run {self.run!r} from {local(week, self.start)}"
+
+
+@dataclass(frozen=True)
+class FewerTokens:
+    """A stage asks for fewer tokens."""
+
+    run: str
+    stage: str
+    tokens: float
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with so many tokens taken off the stage."""
+
+        def less(run: Run) -> Run:
+            stages = (replace(s, tokens=s.tokens - self.tokens) if s.name == self.stage else s for s in run.stages)
+            return replace(run, stages=tuple(stages))
+
+        return _with_run(week, self.run, less)
+
+    def told(self, week: Week) -> str:
+        """Return it in words."""
+        whole = sum(s.tokens for s in week.run(self.run).stages if s.name == self.stage)
+        return (
+            f"{self.tokens:.4g} tokens fewer in stage {self.stage!r} of run {self.run!r} "
+            f"({100 * self.tokens / whole:.3g} % of it)"
+        )
+
+
+@dataclass(frozen=True)
+class DearerLateness:
+    """Work missing at deadlines costs more, so that more is spent on keeping them."""
+
+    per_gpu_h: float
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with that price."""
+        return replace(week, prices=replace(week.prices, lateness_per_gpu_h=self.per_gpu_h))
+
+    def told(self, week: Week) -> str:
+        """Return it in words."""
+        prices = week.prices
+        return f"a lateness_per_gpu_h of {self.per_gpu_h:.4g} {prices.currency} (now {prices.lateness_per_gpu_h:.4g})"
+
+
+@dataclass(frozen=True)
+class FirstPriority:
+    """A run comes first: its lateness weighs most."""
+
+    run: str
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with the run at priority 1."""
+        return _with_run(week, self.run, lambda run: replace(run, priority=1))
+
+    def told(self, week: Week) -> str:
+        """Return it in words."""
+        return f"priority 1 for run {self.run!r} (now {week.run(self.run).priority})"
+
+
+@dataclass(frozen=True)
+class Several:
+    """Changes that are made together."""
+
+    changes: tuple[Change, ...]
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with all of them."""
+        for change in self.changes:
+            week = change.apply(week)
+        return week
+
+    def told(self, week: Week) -> str:
+        """Return them in words."""
+        return " together with ".join(change.told(week) for change in self.changes)
+
+
+def power_told(kw: float) -> str:
+    """Return a power for people."""
+    return f"{kw / MW:.{DIGITS}g} MW" if kw >= MW else f"{kw:.{DIGITS}g} kW"
+
+
+def energy_told(kwh: float) -> str:
+    """Return an energy for people."""
+    return f"{kwh / MW:.{DIGITS}g} MWh" if kwh >= MW else f"{kwh:.{DIGITS}g} kWh"
+
+
+def local(week: Week, t: datetime) -> str:
+    """Return an instant in site time."""
+    return t.astimezone(week.tz).strftime("%a %Y-%m-%d %H:%M %Z")
+
+
+def _with_block(week: Week, name: str, change: Callable[[Block], Block]) -> Week:
+    return replace(week, blocks=tuple(change(b) if b.name == name else b for b in week.blocks))
+
+
+def _with_run(week: Week, name: str, change: Callable[[Run], Run]) -> Week:
+    return replace(week, runs=tuple(change(r) if r.name == name else r for r in week.runs))

@@ -1,0 +1,118 @@
+"""A published plan explained: what more of each thing would be worth, why each run stands where it does, what mends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from planner.optimize.choices import Unfit, choices_of
+from planner.optimize.duals import price
+from planner.optimize.fixed import fix
+from planner.optimize.mends import Mended, mended
+from planner.optimize.whythen import why_then
+from planner.optimize.worth import change_worths, hour_prices, load_prices
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.optimize.fixed import Worth
+    from planner.optimize.search import PlanOptions
+    from planner.optimize.whythen import WhyThen
+    from planner.optimize.worth import ChangeWorth, HourPrice, LoadPrice
+    from planner.week import Week
+    from trainer_hooks.contract import Calendar, RunCalendar
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be explained: all, one run, one block, or one slot.
+
+    Args:
+        kind: Which of them.
+        name: Name of the run or block; "" for others.
+        slot: The slot; 0 for others.
+    """
+
+    kind: Literal["all", "run", "block", "hour"] = "all"
+    name: str = ""
+    slot: int = 0
+
+    def about(self, kind: str, name: str) -> bool:
+        """Return whether a run, block or pool of that name is asked about."""
+        return self.kind == "all" or (self.kind == kind and self.name == name)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What is to be said of a plan.
+
+    Args:
+        asked: What was asked about.
+        worth: What the plan costs, by its program.
+        hours: Hours in which more power in a block would be worth something.
+        load: What a kilowatt-hour more of load costs.
+        changes: What changes of the week would be worth.
+        why: Why each run stands where it does.
+        mended: What the plan misses, and what would mend that; None where that was not asked.
+    """
+
+    asked: Asked
+    worth: Worth
+    hours: tuple[HourPrice, ...]
+    load: tuple[LoadPrice, ...]
+    changes: tuple[ChangeWorth, ...]
+    why: tuple[WhyThen, ...]
+    mended: Mended | None
+
+
+def explain(
+    week: Week,
+    calendar: Calendar,
+    runs: Sequence[RunCalendar],
+    *,
+    asked: Asked,
+    options: PlanOptions | None,
+) -> Explanation:
+    """Explain a published plan.
+
+    Args:
+        week: The inputs that it was made from.
+        calendar: Its header.
+        runs: The windows of every run.
+        asked: What is to be explained.
+        options: What the week is planned with again to find what mends; None looks for no mends.
+
+    Raises:
+        Unfit: The calendar is none that a plan of this week makes.
+        Infeasible: A block cannot even carry its idle power.
+    """
+    choices = choices_of(week, calendar, runs)
+    fixed = fix(week, choices)
+    if fixed is None:
+        raise Unfit(
+            f"the runs' hours of calendar {calendar.calendar_id} leave no plan of this week",
+            why="the site file or its series are no longer those that it was made from, or it answers an event",
+            fix="explain it with the site file that it was made from, or plan the week again",
+        )
+    priced = price(fixed)
+    hours = hour_prices(priced, week, _blocks(week, asked), None if asked.kind != "hour" else asked.slot)
+    load = tuple(p for p in load_prices(priced) if asked.about("block", p.block) or asked.kind == "hour")
+    return Explanation(
+        asked=asked,
+        worth=fixed.worth,
+        hours=hours,
+        load=tuple(p for p in load if asked.kind != "hour" or p.slot == asked.slot),
+        changes=change_worths(fixed, week, choices, asked.about),
+        why=tuple(why_then(fixed, i) for i, run in enumerate(week.runs) if asked.about("run", run.name)),
+        mended=None
+        if options is None
+        else mended(week, calendar.shortfalls, options, lambda run: asked.about("run", run)),
+    )
+
+
+def _blocks(week: Week, asked: Asked) -> tuple[str, ...]:
+    """Return the blocks whose power is priced: those asked about, for a run those of its pools."""
+    if asked.kind == "run":
+        pools = [week.pool(option.pool) for option in week.run(asked.name).options]
+        return tuple(dict.fromkeys(name for pool in pools for name, _ in pool.shares))
+    return tuple(b.name for b in week.blocks if asked.kind in {"all", "hour"} or b.name == asked.name)

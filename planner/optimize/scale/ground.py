@@ -1,0 +1,101 @@
+"""What is taken of pools and blocks while whole gangs are placed, and whether one more fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.optimize.limits import POWER_MARGIN
+from power.blocks import ramp_excess_kw
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.optimize.scale.crowd import Crowd, Rank
+
+    Floats = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64]
+    Flags = npt.NDArray[np.bool_]
+
+HAIR = 1e-9
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A gang with its slots.
+
+    Args:
+        table: Its operating points.
+        option: Place of its option in the run's options.
+        gpus: Gang size.
+        slots: Slots in which it is on, rising, shape (S,).
+        speed: Relative throughput in each of them, shape (S,).
+        kw: IT power that it adds, per block, kW, shape (blocks, S).
+    """
+
+    table: int
+    option: int
+    gpus: float
+    slots: Ints
+    speed: Floats
+    kw: Floats
+
+
+class Ground:
+    """GPUs and IT power taken so far."""
+
+    def __init__(self, crowd: Crowd) -> None:
+        self._crowd = crowd
+        self._pools = np.array([table.pool for table in crowd.tables], dtype=np.int64)
+        self.free = crowd.in_service.copy()
+        self.it_kw = np.array([one.idle_kw for one in crowd.limits])
+        self._most_kw = np.array([one.it_max_kw for one in crowd.limits])
+        self._ramped = [
+            (b, one.block.power)
+            for b, one in enumerate(crowd.limits)
+            if one.block.power.rise_step_kw is not None or one.block.power.fall_step_kw is not None
+        ]
+
+    def fits(self, placed: Placed) -> bool:
+        """Return whether a gang fits beside those placed."""
+        slots = placed.slots
+        if (self.free[self._pools[placed.table], slots] < placed.gpus).any():
+            return False
+        after_kw = self.it_kw[:, slots] + placed.kw
+        if (after_kw > self._most_kw[:, slots] + HAIR).any():
+            return False
+        for b, power in self._ramped:
+            it_kw = self.it_kw[b].copy()
+            it_kw[slots] += placed.kw[b]
+            if (ramp_excess_kw(power, np.diff(it_kw), 1.0 - POWER_MARGIN) > HAIR).any():
+                return False
+        return True
+
+    def gentle(self) -> bool:
+        """Return whether every block keeps its ramp."""
+        return all(
+            not (ramp_excess_kw(power, np.diff(self.it_kw[b]), 1.0 - POWER_MARGIN) > HAIR).any()
+            for b, power in self._ramped
+        )
+
+    def take(self, placed: Placed, sign: float = 1.0) -> None:
+        """Place a gang, or take it away again with sign -1."""
+        self.free[self._pools[placed.table], placed.slots] -= sign * placed.gpus
+        self.it_kw[:, placed.slots] += sign * placed.kw
+
+    def open_cells(self, rank: Rank) -> Flags:
+        """Return in which of its open cells each row would fit at its lowest power, shape (R, B)."""
+        slots = self.free[self._pools[rank.table]] >= rank.gpus[:, None]
+        room_kw = self._most_kw - self.it_kw
+        for b in range(len(room_kw)):
+            need_kw = self._crowd.added_kw[rank.table, 0, b] * rank.gpus[:, None]
+            slots &= (need_kw <= room_kw[b] + HAIR) | (need_kw <= 0.0)
+        return np.asarray(np.logical_and.reduceat(slots, rank.edges[:-1], axis=1) & rank.is_open)
+
+    def levels(self, table: int, gpus: float, slots: Ints) -> Ints:
+        """Return the highest operating point for which there is room in each slot, at least 0, shape (S,)."""
+        room_kw = self._most_kw[:, slots] - self.it_kw[:, slots] + HAIR
+        fitting = (self._crowd.added_kw[table][:, :, slots] * gpus <= room_kw).all(axis=1)
+        return np.asarray(np.maximum(fitting.sum(axis=0) - 1, 0))

@@ -1,0 +1,196 @@
+"""From a week with many gangs to its plan: prices, bound, whole gangs, better whole gangs; and again after an event."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.errors import Infeasible
+from planner.optimize.limits import block_limits, energy_worth
+from planner.optimize.scale.assign import Assignment
+from planner.optimize.scale.certificate import Certificate
+from planner.optimize.scale.classes import Fineness
+from planner.optimize.scale.crowd import crowd
+from planner.optimize.scale.dispatching import Dispatcher
+from planner.optimize.scale.fluid import Fluid, Prices
+from planner.optimize.scale.lateness import late_money, lateness_money
+from planner.optimize.scale.supported import check_supported
+from planner.optimize.scale.told import plan_of
+from planner.optimize.solver import seconds_left
+from planner.stagger import longest_moves
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.optimize.scale.crowd import Crowd
+    from planner.optimize.scale.dispatching import Dispatched
+    from planner.optimize.scale.ground import Placed
+    from planner.schedule import Plan
+    from planner.week import Week
+
+    Ints = npt.NDArray[np.int64]
+
+FEW = 150  # runs up to which each is a class by itself
+BATCHES, LEAST_BATCH = 25, 4
+SWEEPS, REPLAN_SWEEPS = 12, 2
+WORTH_A_SWEEP = 2e-4  # share of the objective that a sweep must bring for another
+PRICE_SHARE = 0.6  # of the time left: prices
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The best plan so far.
+
+    Args:
+        places: Place of every run.
+        dispatched: What the site does for it.
+        lateness: Price of missing work, money.
+    """
+
+    places: tuple[Placed | None, ...]
+    dispatched: Dispatched
+    lateness: float
+
+    @property
+    def money(self) -> float:
+        """Objective, money."""
+        return self.dispatched.money + self.lateness
+
+
+class ManyGangs:
+    """A planner for many gangs that keeps its prices and its plan, so that a changed week is planned again quickly.
+
+    Args:
+        gap_target: Certified gap at which to stop.
+        time_limit_s: Seconds after which the best plan so far is taken.
+    """
+
+    def __init__(self, gap_target: float, time_limit_s: float) -> None:
+        self._gap_target, self._time_limit_s = gap_target, time_limit_s
+        self._prices: Prices | None = None
+        self._places: tuple[Placed | None, ...] = ()
+        self._size: tuple[int, int] = (0, 0)
+
+    def plan(self, week: Week) -> Plan:
+        """Return the plan of a week.
+
+        Raises:
+            Infeasible: The site cannot even idle.
+            ConfigError: The week has parts that are not planned this way; names them.
+        """
+        began = time.monotonic()
+        deadline = began + self._time_limit_s
+        crew = _crew(week)
+        fluid = Fluid(crew, fineness(len(week.runs)))
+        self._size = fluid.size
+        build_s = time.monotonic() - began
+        self._prices = fluid.solve(PRICE_SHARE * seconds_left(deadline), interior=True) or _flat(crew)
+        ground = Assignment(crew)
+        order = ground.order()
+        ground.fill(self._prices, np.array_split(order, _batches(len(order))))
+        return self._finish(week, crew, ground, (began, build_s, deadline), calm=False)
+
+    def replan(self, week: Week) -> Plan:
+        """Return the plan of a week that differs from the last in what pools and blocks may take, from that plan on.
+
+        The prices of the last plan stay: any prices certify, and those of an event of some hours are near them.
+
+        Raises:
+            Infeasible: The site cannot even idle.
+            ValueError: There is no last plan, or its runs or slots were others.
+        """
+        if self._prices is None or len(self._places) != len(week.runs) or self._prices.it.shape[1] != week.grid.n_slots:
+            raise ValueError("there is no last plan of the same runs and slots")
+        began = time.monotonic()
+        crew = _crew(week)
+        ground = Assignment(crew)
+        ground.keep(self._places)
+        order = ground.order()
+        without = order[[ground.places[run] is None for run in order.tolist()]]
+        ground.fill(self._prices, [without[i : i + LEAST_BATCH] for i in range(0, len(without), LEAST_BATCH)])
+        timing = (began, time.monotonic() - began, began + self._time_limit_s)
+        return self._finish(week, crew, ground, timing, calm=True)
+
+    def _finish(
+        self, week: Week, crew: Crowd, ground: Assignment, timing: tuple[float, float, float], *, calm: bool
+    ) -> Plan:
+        """Certify and improve; where `calm`, only late runs and a few beside them may move."""
+        assert self._prices is not None
+        began, build_s, deadline = timing
+        bound = Certificate(crew).bound(self._prices.it, self._prices.gpu, seconds_left(deadline))
+        dispatcher = Dispatcher(crew)
+        best = _standing(crew, dispatcher, ground)
+        order, draw = ground.order(), np.random.default_rng(0)
+        for _ in range(REPLAN_SWEEPS if calm else SWEEPS):
+            if best.money - bound <= self._gap_target * abs(best.money) or seconds_left(deadline) <= 0.0:
+                break
+            late = np.array([late_money(crew, run, ground.places[run]) for run in order.tolist()])
+            batches = (_few if calm else _mixed)(order[late > 0.0], draw.permutation(order[late <= 0.0]))
+            for batch in batches:
+                if seconds_left(deadline) <= 0.0:
+                    break
+                ground.improve(self._prices, [batch])
+            found = _standing(crew, dispatcher, ground)
+            gained, best = best.money - found.money, min(best, found, key=lambda one: one.money)
+            if gained < WORTH_A_SWEEP * abs(best.money):
+                break
+        self._places = best.places
+        quality = (bound, self._gap_target, build_s, time.monotonic() - began - build_s, self._size)
+        return plan_of(week, crew, best.places, best.dispatched, best.lateness, quality)
+
+
+def plan_many(week: Week, gap_target: float, time_limit_s: float) -> Plan:
+    """Return the plan of a week with many gangs; see `ManyGangs.plan`."""
+    return ManyGangs(gap_target, time_limit_s).plan(week)
+
+
+def fineness(n_runs: int) -> Fineness:
+    """Return how runs are taken together: the more there are, the more of them are alike."""
+    if n_runs <= FEW:
+        return Fineness(1e-6, 1000, 1.0)
+    return Fineness(48.0, 1, 1.0)
+
+
+def _crew(week: Week) -> Crowd:
+    check_supported(week)
+    moved = longest_moves(week)
+    return crowd(moved, [block_limits(moved, block) for block in moved.blocks])
+
+
+def _flat(crew: Crowd) -> Prices:
+    """Return prices where none were found in time: what energy costs, and GPUs for nothing."""
+    worth = energy_worth(crew.week) * crew.week.grid.slot_h
+    it = np.repeat(worth[None], len(crew.limits), axis=0)
+    most_kw = np.array([one.it_max_kw for one in crew.limits])
+    return Prices(it, np.zeros_like(crew.in_service), most_kw, 0.0)
+
+
+def _standing(crew: Crowd, dispatcher: Dispatcher, ground: Assignment) -> Standing:
+    found = dispatcher.dispatch(ground.ground.it_kw, np.inf)
+    if found is None:
+        raise Infeasible(
+            "the site cannot serve its load: batteries, sun and import leave no balance with the gangs placed",
+            "no way to serve the load was found",
+            "relax the battery's final state or reserve",
+            conflicts=(),
+        )
+    return Standing(tuple(ground.places), found, lateness_money(crew, ground.places))
+
+
+def _batches(n: int) -> int:
+    return max(1, min(BATCHES, n // LEAST_BATCH))
+
+
+def _mixed(late: Ints, others: Ints) -> list[Ints]:
+    """Return batches that hold late runs and others each, as alike as can be."""
+    count = _batches(len(late) + len(others))
+    return [np.concatenate([late[i::count], others[i::count]]) for i in range(count)]
+
+
+def _few(late: Ints, others: Ints) -> list[Ints]:
+    """Return batches of late runs, each with as many others as it holds; none where none is late."""
+    starts = range(0, len(late), LEAST_BATCH)
+    return [np.concatenate([late[i : i + LEAST_BATCH], others[i : i + LEAST_BATCH]]) for i in starts]
