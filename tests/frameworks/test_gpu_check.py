@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gpu.check import rows
-from tests.gpu.transformer import TinyTransformer
 from tests.nvml_twin import nvml_twin
 from trainer_hooks.clock import Clock
 
+gpu_check = pytest.importorskip("tests.gpu.check", reason="PyTorch is not installed; make test-frameworks installs it")
+transformer = pytest.importorskip("tests.gpu.transformer")
 pytestmark = pytest.mark.frameworks
 
 
@@ -21,7 +21,10 @@ def table(twin) -> dict[str, tuple[str, bool | None]]:
 
     clock = Clock(monotonic=twin.now_s, sleep=twin.advance)
     with twin.in_process():
-        return {row.check: (row.found, row.holds) for row in rows(train, seconds=10, window_s=1, points=3, clock=clock)}
+        return {
+            row.check: (row.found, row.holds)
+            for row in check.rows(train, seconds=10, window_s=1, points=3, clock=clock)
+        }
 
 
 def test_every_check_holds_on_a_sound_board_and_its_limit_is_given_back(tmp_path):
@@ -45,5 +48,5 @@ def test_a_board_that_does_not_obey_is_seen(tmp_path, fault, check):
 
 
 def test_the_small_transformer_trains_and_counts_its_tokens():
-    model = TinyTransformer("cpu")
+    model = transformer.TinyTransformer("cpu")
     assert model.step() == model.step() > 0

@@ -8,7 +8,6 @@ from functools import partial
 import trainer_hooks.agreement.hub as agreement_hub
 from trainer_hooks.agent.main import main
 
-agreement_hub.Timing = partial(agreement_hub.Timing, timeout_s=1.5, silence_s=2.0)
-
 if __name__ == "__main__":
+    agreement_hub.Timing = partial(agreement_hub.Timing, timeout_s=1.5, silence_s=2.0)
     sys.exit(main())

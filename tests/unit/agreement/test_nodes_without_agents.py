@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -25,13 +26,20 @@ def environ(tmp_path):
 
 
 @pytest.fixture
-def one_rank_of_each_node(tmp_path, monkeypatch):
+def short_path():
+    """A folder in which a socket's path is short enough, however deep the tests' own folders lie."""
+    with tempfile.TemporaryDirectory(prefix="gp-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def one_rank_of_each_node(short_path, monkeypatch):
     """Makes the ranks of two nodes, which on one machine have temporary folders of their own."""
 
     def make(environ):
         ranks = []
         for rank in (0, 1):
-            folder = tmp_path / str(rank)
+            folder = short_path / str(rank)
             folder.mkdir()
             monkeypatch.setattr(tempfile, "tempdir", str(folder))
             thread = RankThread(None, rank, 2)
@@ -59,10 +67,10 @@ def test_the_deciding_hub_listens_where_it_is_told_to_and_nowhere_else(environ, 
         rank.agreement.close()
 
 
-def test_a_port_that_is_taken_leaves_nothing_behind(environ, one_rank_of_each_node, tmp_path):
+def test_a_port_that_is_taken_leaves_nothing_behind(environ, one_rank_of_each_node, short_path):
     with socket.create_server(("127.0.0.2", 0)) as taken, pytest.raises(AgentError, match="cannot listen"):
         one_rank_of_each_node({**environ, "GRIDPACE_HUB": f"127.0.0.2:{taken.getsockname()[1]}"})
-    (folder,) = (tmp_path / "0").iterdir()
+    (folder,) = (short_path / "0").iterdir()
     assert {path.suffix for path in folder.iterdir()} == {".lock"}  # the next to come locks the same file
 
 
