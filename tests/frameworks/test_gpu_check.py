@@ -23,7 +23,7 @@ def table(twin) -> dict[str, tuple[str, bool | None]]:
     with twin.in_process():
         return {
             row.check: (row.found, row.holds)
-            for row in check.rows(train, seconds=10, window_s=1, points=3, clock=clock)
+            for row in gpu_check.rows(train, seconds=10, window_s=1, points=3, clock=clock)
         }
 
 
