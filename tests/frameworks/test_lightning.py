@@ -128,10 +128,13 @@ def test_lightning_14893_under_a_manager_that_has_handlers_of_its_own(tmp_path):
     class Sends(lightning.Callback):
         def on_train_batch_start(self, trainer, module, batch, number):
             if trainer.global_step == 4:
+                there, tells = os.pipe()
                 worker = os.fork()
                 if not worker:
+                    os.write(tells, b".")
                     while True:
                         time.sleep(0.01)
+                os.read(there, 1)  # Python drops a signal that reaches a child before its interpreter stands
                 os.kill(worker, signal.SIGTERM)  # as a data loader ends its workers
                 ended.append(os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]))
             if trainer.global_step == 6:
