@@ -14,60 +14,21 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from planner.errors import ConfigError
+from planner.export.spells import stretches
 from planner.timegrid import iso
 
 if TYPE_CHECKING:
-    from trainer_hooks.contract import Calendar, RunCalendar, Window
+    from planner.export.spells import Stretch
+    from trainer_hooks.contract import Calendar, RunCalendar
 
 PREFIX = "gp-"
 
 _MINUTE_S = 60
 _WARNING_EARLY_S = 60  # Slurm may send the warning up to this much earlier than asked (sbatch, --signal)
 _NAME_LIMIT = 100
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """A time in which a run holds the same GPUs without a pause that gives them back.
-
-    Attributes:
-        run: Name of the run.
-        number: 1 for the run's first stretch in the calendar.
-        windows: Its run and hold windows, in order, at least one.
-    """
-
-    run: str
-    number: int
-    windows: tuple[Window, ...]
-
-    @property
-    def start(self) -> datetime:
-        """First instant, UTC."""
-        return self.windows[0].start
-
-    @property
-    def end(self) -> datetime:
-        """First instant after it, UTC."""
-        return self.windows[-1].end
-
-    @property
-    def pool(self) -> str:
-        """Pool that the GPUs belong to."""
-        return self.windows[0].pool or ""
-
-    @property
-    def gpus(self) -> int:
-        """GPUs held."""
-        return self.windows[0].gpus
-
-    @property
-    def length_s(self) -> float:
-        """Length, s."""
-        return (self.end - self.start).total_seconds()
 
 
 @dataclass(frozen=True)
@@ -107,20 +68,6 @@ class SlurmSite:
     def nodes(self, stretch: Stretch) -> int | None:
         """Return the nodes that a stretch needs, or None where the size of a node is not known."""
         return None if self.gpus_per_node is None else math.ceil(stretch.gpus / self.gpus_per_node)
-
-
-def stretches(run: RunCalendar) -> tuple[Stretch, ...]:
-    """Return the stretches in which a run holds GPUs; another pool or number of GPUs begins a new one."""
-    groups: list[list[Window]] = []
-    for window in run.windows:
-        if window.state == "off":
-            continue
-        last = groups[-1][-1] if groups else None
-        if last and (last.end, last.pool, last.gpus) == (window.start, window.pool, window.gpus):
-            groups[-1].append(window)
-        else:
-            groups.append([window])
-    return tuple(Stretch(run.run, number, tuple(group)) for number, group in enumerate(groups, start=1))
 
 
 def job_name(run: str) -> str:

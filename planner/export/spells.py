@@ -1,4 +1,4 @@
-"""Spells: the stretches in which a run trains without a pause."""
+"""Spans of a run's windows: spells, in which it trains without a pause, and stretches, in which it keeps its GPUs."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from trainer_hooks.contract import RunCalendar, Window
 
 
 @dataclass(frozen=True)
-class Spell:
-    """Run windows of one run that meet end to start.
+class Span:
+    """Windows of one run that meet end to start.
 
     Args:
         run: Name of the run.
-        number: 1 for the run's first spell in the calendar.
-        windows: Its run windows, in order, at least one.
-        resumes_at: Start of the run's next spell, UTC, or None if there is none in the calendar.
+        number: 1 for the run's first span of its kind in the calendar.
+        windows: The windows, in order, at least one.
     """
 
     run: str
     number: int
     windows: tuple[Window, ...]
-    resumes_at: datetime | None
 
     @property
     def start(self) -> datetime:
@@ -35,6 +35,22 @@ class Spell:
     def end(self) -> datetime:
         """First instant after it, UTC."""
         return self.windows[-1].end
+
+    @property
+    def length_s(self) -> float:
+        """Length, s."""
+        return (self.end - self.start).total_seconds()
+
+
+@dataclass(frozen=True)
+class Spell(Span):
+    """Run windows of one run: a stretch of training.
+
+    Args:
+        resumes_at: Start of the run's next spell, UTC, or None if there is none in the calendar.
+    """
+
+    resumes_at: datetime | None
 
     @property
     def tokens(self) -> float:
@@ -65,16 +81,42 @@ class Spell:
 
 def spells(run: RunCalendar) -> tuple[Spell, ...]:
     """Return the spells of a run, in order."""
-    groups: list[list[Window]] = []
-    for window in run.windows:
-        if window.state != "run":
-            continue
-        if groups and groups[-1][-1].end == window.start:
-            groups[-1].append(window)
-        else:
-            groups.append([window])
+    groups = _joined((window for window in run.windows if window.state == "run"), lambda _: None)
     resumes: tuple[datetime | None, ...] = (*(group[0].start for group in groups[1:]), None)
     return tuple(
         Spell(run.run, number, tuple(group), resumes_at)
         for number, (group, resumes_at) in enumerate(zip(groups, resumes, strict=False), start=1)
     )
+
+
+@dataclass(frozen=True)
+class Stretch(Span):
+    """Run and hold windows of one run in which it keeps the same GPUs."""
+
+    @property
+    def pool(self) -> str:
+        """Pool that the GPUs belong to."""
+        return self.windows[0].pool or ""
+
+    @property
+    def gpus(self) -> int:
+        """GPUs held."""
+        return self.windows[0].gpus
+
+
+def stretches(run: RunCalendar) -> tuple[Stretch, ...]:
+    """Return the stretches in which a run holds GPUs; another pool or number of GPUs begins a new one."""
+    groups = _joined((w for w in run.windows if w.state != "off"), lambda window: (window.pool, window.gpus))
+    return tuple(Stretch(run.run, number, tuple(group)) for number, group in enumerate(groups, start=1))
+
+
+def _joined(windows: Iterable[Window], alike: Callable[[Window], object]) -> list[list[Window]]:
+    """Group windows that meet end to start and are alike."""
+    groups: list[list[Window]] = []
+    for window in windows:
+        last = groups[-1][-1] if groups else None
+        if last and last.end == window.start and alike(last) == alike(window):
+            groups[-1].append(window)
+        else:
+            groups.append([window])
+    return groups

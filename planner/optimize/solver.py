@@ -1,4 +1,4 @@
-"""All that knows HiGHS: options, threads, the time limit and its watchdog, starts and bounds."""
+"""How programs are handed to HiGHS and solved: options, threads, the time limit and its watchdog, starts and bounds."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.optimize.matrix import Matrix, Row
+
+    Floats = npt.NDArray[np.float64]
+    Sides = tuple[Floats, Floats]
 
 THREADS = 1  # HiGHS keeps the first thread count of a process and fails silently on another
 OVERRUN_S = 5.0  # patience beyond a time limit that HiGHS does not keep
@@ -68,12 +71,10 @@ class Highs:
     """One HiGHS model with checked options; after a run it can be changed and run again from its last basis."""
 
     def __init__(self, matrix: Matrix, *, whole: bool, **options: Any) -> None:
-        self._highs = highspy.Highs()
         self._whole = whole and bool(matrix.whole.any())
         self._left_behind = False
         self._mark: tuple[int, highspy.HighsBasis] | None = None
-        self.set(output_flag=False, log_to_console=False, threads=THREADS, random_seed=0, **options)
-        self._highs.passModel(_lp(matrix, whole=self._whole))
+        self._highs = started(_lp(matrix, whole=self._whole), **options)
         self._n_columns = matrix.n_columns
 
     def set(self, **options: Any) -> None:
@@ -82,9 +83,7 @@ class Highs:
         Raises:
             SolverFault: HiGHS does not know the name or refuses the value.
         """
-        for name, value in options.items():
-            if self._highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-                raise SolverFault(f"HiGHS {self._highs.version()} refuses option {name} = {value!r}")
+        set_options(self._highs, **options)
 
     def start_from(self, values: npt.NDArray[np.float64]) -> None:
         """Give a complete solution to start from."""
@@ -178,14 +177,50 @@ def seconds_left(deadline: float) -> float:
     return deadline - time.monotonic()
 
 
-def _lp(matrix: Matrix, *, whole: bool) -> highspy.HighsLp:
-    columns = sparse.csc_array(matrix.a)
+def started(lp: highspy.HighsLp, **options: Any) -> highspy.Highs:
+    """Return HiGHS with a program in it, silent, on one thread, with the seed that makes runs alike.
+
+    Raises:
+        SolverFault: HiGHS refuses an option.
+    """
+    highs = highspy.Highs()
+    set_options(highs, output_flag=False, log_to_console=False, threads=THREADS, random_seed=0, **options)
+    highs.passModel(lp)
+    return highs
+
+
+def set_options(highs: highspy.Highs, **options: Any) -> None:
+    """Set options by their HiGHS names.
+
+    Raises:
+        SolverFault: HiGHS does not know the name or refuses the value.
+    """
+    for name, value in options.items():
+        if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+            raise SolverFault(f"HiGHS {highs.version()} refuses option {name} = {value!r}")
+
+
+def linear_program(a: sparse.csc_array, cost: Floats, bounds: Sides, sides: Sides) -> highspy.HighsLp:
+    """Return a linear program as HiGHS takes it.
+
+    Args:
+        a: Coefficients, shape (M, N).
+        cost: Cost of each column, shape (N,).
+        bounds: Lowest and highest value of each column, shape (N,) each.
+        sides: Lowest and highest value of each row, shape (M,) each.
+    """
     lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = matrix.n_columns, matrix.n_rows
-    lp.col_cost_, lp.col_lower_, lp.col_upper_ = matrix.cost, matrix.lower, matrix.upper
-    lp.row_lower_, lp.row_upper_ = matrix.row_lower, matrix.row_upper
+    lp.num_row_, lp.num_col_ = a.shape
+    lp.col_cost_, (lp.col_lower_, lp.col_upper_) = cost, bounds
+    lp.row_lower_, lp.row_upper_ = sides
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = columns.indptr, columns.indices, columns.data
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = a.indptr, a.indices, a.data
+    return lp
+
+
+def _lp(matrix: Matrix, *, whole: bool) -> highspy.HighsLp:
+    bounds, sides = (matrix.lower, matrix.upper), (matrix.row_lower, matrix.row_upper)
+    lp = linear_program(sparse.csc_array(matrix.a), matrix.cost, bounds, sides)
     if whole:
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         lp.integrality_ = [kinds[int(w)] for w in matrix.whole]

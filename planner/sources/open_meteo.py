@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from planner.errors import ConfigError, SchemaChanged
+from planner.errors import ConfigError
 from planner.sources.http import Http
 from planner.sources.request import Request
 from planner.sources.rows import NoValues, make_series, to_numbers
 from planner.sources.series import DERIVED, Series
+from planner.sources.shape import changed
 from planner.sources.windows import Window, fetch_windows, floor, spans
 from planner.timegrid import iso
 from thermal.psychro import pressure_pa, wet_bulb_c
@@ -133,14 +134,14 @@ class OpenMeteo:
         subject = f"{_NAME}: {signal} of {zone}"
         hourly = payload.get("hourly") if isinstance(payload, dict) else None
         if not isinstance(hourly, dict) or not isinstance(payload.get("hourly_units"), dict):
-            raise _changed(subject, f"it has no hourly values: {str(payload)[:120]}")
+            raise changed(subject, f"it has no hourly values: {str(payload)[:120]}")
         if payload.get("utc_offset_seconds") != 0:
-            raise _changed(
+            raise changed(
                 subject, f"its times are {payload.get('utc_offset_seconds')} s off UTC where GMT was asked for"
             )
         stamps = hourly.get("time")
         if not isinstance(stamps, list):
-            raise _changed(subject, f"its times are {str(stamps)[:120]}")
+            raise changed(subject, f"its times are {str(stamps)[:120]}")
         if not stamps:
             raise NoValues(f"{subject}: the answer has no hours", fix="check the place and the span")
         variable = _VARIABLES[signal]
@@ -149,7 +150,7 @@ class OpenMeteo:
             temperature, humidity = (self._values(payload, v, subject) for v in ("temperature_2m", _HUMIDITY))
             elevation = payload.get("elevation")
             if not isinstance(elevation, (int, float)):
-                raise _changed(subject, f"its elevation is {elevation!r}")
+                raise changed(subject, f"its elevation is {elevation!r}")
             values = wet_bulb_c(temperature, humidity, pressure_pa(elevation))
         else:
             values = self._values(payload, variable, subject)
@@ -170,10 +171,10 @@ class OpenMeteo:
         hourly, stamps = payload["hourly"], payload["hourly"]["time"]
         cells = hourly.get(variable)
         if not isinstance(cells, list) or len(cells) != len(stamps):
-            raise _changed(subject, f"{variable} does not have one value for each of its {len(stamps)} hours")
+            raise changed(subject, f"{variable} does not have one value for each of its {len(stamps)} hours")
         unit = payload["hourly_units"].get(variable)
         if unit != _UNITS[variable]:
-            raise _changed(subject, f"{variable} is in {unit!r}, agreed is {_UNITS[variable]!r}")
+            raise changed(subject, f"{variable} is in {unit!r}, agreed is {_UNITS[variable]!r}")
         return to_numbers(cells, variable, lambda i: f"{subject}, row of {stamps[i]}Z")
 
     def _series(self, signal: str, zone: str, rows: pd.DataFrame) -> Series:
@@ -185,12 +186,4 @@ def _times(stamps: Any, subject: str) -> pd.DatetimeIndex:
     try:
         return pd.DatetimeIndex([datetime.strptime(s, "%Y-%m-%dT%H:%M").replace(tzinfo=UTC) for s in stamps])
     except (TypeError, ValueError) as exc:
-        raise _changed(subject, f"its times cannot be read: {exc}") from exc
-
-
-def _changed(subject: str, how: str) -> SchemaChanged:
-    return SchemaChanged(
-        f"{subject}: the answer has not the agreed shape",
-        why=how,
-        fix="look for a newer gridpace, and use data in a file meanwhile",
-    )
+        raise changed(subject, f"its times cannot be read: {exc}") from exc

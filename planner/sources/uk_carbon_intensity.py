@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from planner.errors import ConfigError, SchemaChanged
+from planner.errors import ConfigError, DataUnavailable
 from planner.sources.fuels import MIX_BASES, fuel_factors
 from planner.sources.http import Http
 from planner.sources.mix import mix_intensity
 from planner.sources.request import Request
 from planner.sources.rows import NoValues, make_series, to_numbers
 from planner.sources.series import Series
+from planner.sources.shape import changed
 from planner.sources.windows import Window, fetch_windows, spans
 from planner.timegrid import iso
 
@@ -175,9 +176,5 @@ def _instant(text: Any) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _changed(zone: str, part: str, found: Any) -> SchemaChanged:
-    return SchemaChanged(
-        f"{_NAME}: {part} of carbon of {zone} has not the agreed shape: {str(found)[:120]}",
-        why="the provider has changed its answers",
-        fix="look for a newer gridpace, and use data in a file meanwhile",
-    )
+def _changed(zone: str, part: str, found: Any) -> DataUnavailable:
+    return changed(f"{_NAME}: carbon of {zone}", f"{part} is {str(found)[:120]}")

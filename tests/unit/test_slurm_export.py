@@ -18,10 +18,10 @@ from planner.export.slurm import (
     read_pairs,
     reservation_name,
     reservations_script,
-    stretches,
     submit_script,
 )
 from planner.export.slurm_grants import epilog_script, prolog_script
+from planner.export.spells import stretches
 from tests.published import header, off, on, run
 from trainer_hooks.agent.grants import grant_from
 from trainer_hooks.agent.sections import read_sections

@@ -13,6 +13,8 @@ from planner.errors import ConfigError, DataUnavailable, SchemaChanged, StaleDat
 from planner.sources import SourceSpec, open_source
 from planner.sources.cache import ResponseCache
 
+THE_ANSWER = "carbon of GB: the answer has not the agreed shape\nwhy: the answer is"
+A_ROW = "carbon of GB: the answer has not the agreed shape\nwhy: a row is"
 NOW = datetime(2024, 5, 13, 12, 10, tzinfo=UTC)
 URL = re.compile(r"https://api\.carbonintensity\.org\.uk/.*")
 FORM = "%Y-%m-%dT%H:%MZ"
@@ -124,11 +126,11 @@ def test_nulls_are_gaps_and_text_is_read_as_numbers():
 @pytest.mark.parametrize(
     ("payload", "message"),
     [
-        ([1, 2], "the answer of carbon of GB has not the agreed shape"),
-        ({"data": "none today"}, "the answer of carbon of GB has not the agreed shape"),
-        ({"data": [{"from": "2024-05-01T00:00Z"}]}, "a row of carbon of GB has not"),
-        ({"data": [{"from": "2024-05-01 00:00", "to": "2024-05-01 00:30", "intensity": {"forecast": 1}}]}, "a row of"),
-        ({"data": [{"from": "2024-05-01T00:00Z", "to": "2024-05-01T00:30Z", "intensity": 5}]}, "a row of"),
+        ([1, 2], THE_ANSWER),
+        ({"data": "none today"}, THE_ANSWER),
+        ({"data": [{"from": "2024-05-01T00:00Z"}]}, A_ROW),
+        ({"data": [{"from": "2024-05-01 00:00", "to": "2024-05-01 00:30", "intensity": {"forecast": 1}}]}, A_ROW),
+        ({"data": [{"from": "2024-05-01T00:00Z", "to": "2024-05-01T00:30Z", "intensity": 5}]}, A_ROW),
         (
             {"data": [{"from": "2024-05-01T00:00Z", "to": "2024-05-01T00:30Z", "intensity": {"forecast": 266_000}}]},
             "2024-05-01T00:00:00Z: carbon is 266000 gCO2e/kWh; possible are 0 to 1500",
@@ -266,10 +268,10 @@ def test_a_regions_mix_reaches_into_its_forecast():
 @pytest.mark.parametrize(
     ("mix", "told"),
     [
-        (None, "a row of carbon of GB has not the agreed shape"),
-        ([{"fuel": "gas"}], "a row of carbon of GB has not the agreed shape"),
+        (None, A_ROW),
+        ([{"fuel": "gas"}], A_ROW),
         ([{"fuel": "gas", "perc": "lots"}], "carbon of GB, gas of 2024-05-01T00:00Z: the share is 'lots'"),
-        ("gas", "a row of carbon of GB has not the agreed shape"),
+        ("gas", A_ROW),
     ],
 )
 def test_a_mix_of_another_shape_is_named(mix, told):

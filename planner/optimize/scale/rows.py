@@ -8,7 +8,7 @@ import highspy
 import numpy as np
 from scipy import sparse
 
-from planner.optimize.solver import THREADS, SolverFault
+from planner.optimize.solver import linear_program, set_options, started
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -76,20 +76,7 @@ class Model:
         self, matrix: sparse.csc_array, cost: Floats, bounds: tuple[Floats, Floats], sides: tuple[Floats, Floats]
     ) -> None:
         self.n_rows, self.n_columns = matrix.shape
-        self._highs = highspy.Highs()
-        self._set(output_flag=False, log_to_console=False, threads=THREADS, random_seed=0)
-        lp = highspy.HighsLp()
-        lp.num_col_, lp.num_row_ = self.n_columns, self.n_rows
-        lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, bounds[0], bounds[1]
-        lp.row_lower_, lp.row_upper_ = sides
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
-        self._highs.passModel(lp)
-
-    def _set(self, **options: object) -> None:
-        for name, value in options.items():
-            if self._highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-                raise SolverFault(f"HiGHS {self._highs.version()} refuses option {name} = {value!r}")
+        self._highs = started(linear_program(matrix, cost, bounds, sides))
 
     def side_rows(self, rows: Ints, lower: Floats, upper: Floats) -> None:
         """Change the sides of rows."""
@@ -113,9 +100,13 @@ class Model:
         if seconds <= 0.0:
             return None
         # prices need not be exact: any of them give a valid bound
-        self._set(ipm_optimality_tolerance=LOOSE if interior else EXACT)
-        self._set(solver="ipm" if interior else "simplex", run_crossover="off" if interior else "on")
-        self._set(time_limit=float(self._highs.getRunTime() + seconds))
+        set_options(
+            self._highs,
+            ipm_optimality_tolerance=LOOSE if interior else EXACT,
+            solver="ipm" if interior else "simplex",
+            run_crossover="off" if interior else "on",
+            time_limit=float(self._highs.getRunTime() + seconds),
+        )
         self._highs.run()
         if self._highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None
