@@ -221,18 +221,6 @@ class Server:
         return {"ok": True, **handler(peer, request)}
 
 
-def serve(
-    socket_path: Path | str,
-    handlers: Mapping[str, Handler],
-    *,
-    mode: int = 0o660,
-    gid: int | None = None,
-    limits: ServerLimits | None = None,
-) -> Server:
-    """Start answering requests on a Unix socket in daemon threads; see `Server` for arguments and faults."""
-    return Server(socket_path, handlers, mode=mode, gid=gid, limits=limits).start()
-
-
 def call(socket_path: Path | str, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
     """Ask the server behind a Unix socket.
 

@@ -16,7 +16,11 @@ from tests.agents import place
 from trainer_hooks.buckets import Buckets
 from trainer_hooks.errors import AgentBusy, AgentError, AgentGone, HookError
 from trainer_hooks.lines import LINE_LIMIT_BYTES, dump_line, parse_line
-from trainer_hooks.wire import Peer, ServerLimits, call, serve
+from trainer_hooks.wire import Peer, Server, ServerLimits, call
+
+
+def serving(path, handlers, *, mode=0o660, gid=None, limits=None):
+    return Server(path, handlers, mode=mode, gid=gid, limits=limits).start()
 
 
 @pytest.fixture
@@ -43,14 +47,14 @@ def raw(path, content, wait_s=3.0):
 
 def test_a_handler_learns_who_asks_from_the_kernel(path):
     seen = []
-    with serve(path, {"echo": lambda peer, request: seen.append(peer) or {"back": request["x"]}}):
+    with serving(path, {"echo": lambda peer, request: seen.append(peer) or {"back": request["x"]}}):
         assert call(path, {"op": "echo", "x": [1, "ü"]}, 2.0) == {"back": [1, "ü"]}
     assert seen == [Peer(os.getpid(), os.getuid(), os.getgid())]
 
 
 def test_a_whole_family_of_operations_goes_to_one_handler_with_its_name(path):
     handlers = {"agree.*": lambda _peer, request: {"told": request["op"]}, "agree.own": lambda _p, r: {"told": str(r)}}
-    with serve(path, handlers):
+    with serving(path, handlers):
         assert call(path, {"op": "agree.prepare"}, 2.0) == {"told": "agree.prepare"}
         assert call(path, {"op": "agree.own"}, 2.0) == {"told": "{}"}
 
@@ -62,7 +66,7 @@ def test_what_a_handler_refuses_arrives_in_its_three_parts(path):
     def busy(_peer, _request):
         raise AgentBusy("GPU 3", "too often.", "Wait.")
 
-    with serve(path, {"a": refuse, "b": busy}):
+    with serving(path, {"a": refuse, "b": busy}):
         with pytest.raises(AgentError, match=r"GPU 3: it is not yours. Ask for your own.") as told:
             call(path, {"op": "a"}, 2.0)
         assert not isinstance(told.value, AgentBusy)
@@ -74,7 +78,7 @@ def test_a_fault_of_a_handler_stays_in_the_log(path, caplog):
     def fail(_peer, _request):
         raise RuntimeError("secret-token-4711")
 
-    with serve(path, {"a": fail}), pytest.raises(AgentError, match="it failed at this request") as told:
+    with serving(path, {"a": fail}), pytest.raises(AgentError, match="it failed at this request") as told:
         call(path, {"op": "a"}, 2.0)
     assert "4711" not in str(told.value)
     assert "4711" in caplog.text
@@ -98,7 +102,7 @@ def test_a_fault_of_a_handler_stays_in_the_log(path, caplog):
     ],
 )
 def test_a_request_that_is_no_request_is_refused_in_words(path, content, why):
-    with serve(path, {"a": lambda _p, _r: {}}):
+    with serving(path, {"a": lambda _p, _r: {}}):
         told = raw(path, content)
         assert told["ok"] is False
         assert why in told["error"]["why"]
@@ -114,7 +118,7 @@ def test_an_answer_that_is_too_long_is_refused_by_the_one_who_made_it():
 
 
 def test_a_slow_writer_is_left_alone_after_the_deadline(path):
-    with serve(path, {"a": lambda _p, _r: {}}, limits=ServerLimits(deadline_s=0.2)) as server:
+    with serving(path, {"a": lambda _p, _r: {}}, limits=ServerLimits(deadline_s=0.2)) as server:
         begin_s = time.monotonic()
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(3.0)
@@ -127,7 +131,7 @@ def test_a_slow_writer_is_left_alone_after_the_deadline(path):
 
 def test_connections_of_one_user_are_counted(path):
     limits = ServerLimits(deadline_s=1.0, connections_per_user=3)
-    with serve(path, {"a": lambda _p, _r: {}}, limits=limits) as server:
+    with serving(path, {"a": lambda _p, _r: {}}, limits=limits) as server:
         idle = [socket.socket(socket.AF_UNIX) for _ in range(3)]
         try:
             for connection in idle:
@@ -148,7 +152,7 @@ def test_connections_of_one_user_are_counted(path):
 
 def test_requests_of_one_user_are_counted(path):
     limits = ServerLimits(requests_per_s=0.5, request_burst=5)
-    with serve(path, {"a": lambda _p, _r: {}}, limits=limits) as server:
+    with serving(path, {"a": lambda _p, _r: {}}, limits=limits) as server:
         for _ in range(5):
             call(path, {"op": "a"}, 2.0)
         with pytest.raises(AgentBusy, match=r"more than 0.5 a second"):
@@ -159,18 +163,18 @@ def test_requests_of_one_user_are_counted(path):
 def test_nobody_there_is_told_from_a_refusal(path):
     with pytest.raises(AgentGone, match="does not answer"):
         call(path, {"op": "a"}, 0.5)
-    with serve(path, {"a": lambda _p, _r: time.sleep(0.3) or {}}), pytest.raises(AgentGone, match="does not answer"):
+    with serving(path, {"a": lambda _p, _r: time.sleep(0.3) or {}}), pytest.raises(AgentGone, match="does not answer"):
         call(path, {"op": "a"}, 0.05)
 
 
 def test_a_socket_that_a_dead_process_left_is_taken_over(path):
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
-    with serve(path, {"a": lambda _p, _r: {}}):
+    with serving(path, {"a": lambda _p, _r: {}}):
         assert stat.S_IMODE(path.lstat().st_mode) == 0o660
         assert call(path, {"op": "a"}, 2.0) == {}
         with pytest.raises(AgentError, match="another process that lives has it"):
-            serve(path, {})
+            serving(path, {})
         assert call(path, {"op": "a"}, 2.0) == {}
     assert not path.exists()
 
@@ -178,12 +182,12 @@ def test_a_socket_that_a_dead_process_left_is_taken_over(path):
 def test_what_is_no_socket_is_never_removed(path):
     path.write_text("someone's file")
     with pytest.raises(AgentError, match="something that is no socket stands there"):
-        serve(path, {})
+        serving(path, {})
     assert path.read_text() == "someone's file"
     path.unlink()
     path.symlink_to(path.parent / "elsewhere")
     with pytest.raises(AgentError, match="something that is no socket"):
-        serve(path, {})
+        serving(path, {})
     assert path.is_symlink()
 
 
@@ -191,7 +195,7 @@ def test_a_link_in_the_lock_s_place_is_not_followed(path):
     victim = path.parent / "victim"
     path.with_name("a.sock.lock").symlink_to(victim)
     with pytest.raises(AgentError, match="its lock cannot be made"):
-        serve(path, {})
+        serving(path, {})
     assert not victim.exists()
 
 
@@ -199,24 +203,24 @@ def test_a_link_in_the_lock_s_place_is_not_followed(path):
 def test_a_folder_that_others_may_write_is_refused(path, mode):
     path.parent.chmod(mode)
     with pytest.raises(AgentError, match="others could put another socket there"):
-        serve(path, {})
+        serving(path, {})
 
 
 def test_a_folder_that_is_a_link_is_refused(path):
     link = path.parent.parent / "link"
     link.symlink_to(path.parent)
     with pytest.raises(AgentError, match="it is not a folder itself"):
-        serve(link / "a.sock", {})
+        serving(link / "a.sock", {})
 
 
 def test_a_path_that_no_socket_can_have_is_refused(path):
     with pytest.raises(AgentError, match="at most 107"):
-        serve(path.with_name("x" * 120), {})
+        serving(path.with_name("x" * 120), {})
 
 
 def test_many_askers_at_once_are_all_answered(path):
     told = []
-    with serve(path, {"a": lambda _p, r: {"n": r["n"]}}):
+    with serving(path, {"a": lambda _p, r: {"n": r["n"]}}):
         threads = [
             threading.Thread(target=lambda n=n: told.append(call(path, {"op": "a", "n": n}, 5.0)["n"]))
             for n in range(20)
