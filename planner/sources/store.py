@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _BUSY_S = 5.0
+_RETRY_S = 0.01
 
 
 class Store:
@@ -35,12 +37,15 @@ class Store:
         self._tables = tables
 
     def act(self, what: Callable[[sqlite3.Connection], _T]) -> _T | None:
-        """Return what one transaction returns, or None where the file cannot be used."""
+        """Return what one transaction returns, or None where the file cannot be used.
+
+        Args:
+            what: What to do; done again from the start where another process was in the way.
+        """
         # A second look before a file is set aside: another process may have mended it in between.
         for mend in (False, True, False):
             try:
-                with closing(self._connect()) as db, db:
-                    return what(db)
+                return self._patiently(what)
             except (OSError, sqlite3.OperationalError) as exc:
                 _LOG.warning("%s are not kept: %s: %s", self._what, self.path, exc)
                 return None
@@ -48,6 +53,19 @@ class Store:
                 if mend:
                     self._set_aside(exc)
         return None
+
+    def _patiently(self, what: Callable[[sqlite3.Connection], _T]) -> _T:
+        # SQLite answers "locked" at once, whatever its timeout, while another process changes the journal mode or
+        # cleans up as the last to leave (https://sqlite.org/wal.html, "Sometimes Queries Return SQLITE_BUSY").
+        until = time.monotonic() + _BUSY_S
+        while True:
+            try:
+                with closing(self._connect()) as db, db:
+                    return what(db)
+            except sqlite3.OperationalError as exc:
+                if not _busy(exc) or time.monotonic() >= until:
+                    raise
+                time.sleep(_RETRY_S)
 
     def _connect(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,3 +95,8 @@ class Store:
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         except OSError as exc:
             _LOG.warning("%s cannot be set aside: %s", self.path, exc)
+
+
+def _busy(exc: sqlite3.OperationalError) -> bool:
+    # The low byte is the kind, the others say which (SQLITE_BUSY_RECOVERY, SQLITE_BUSY_SNAPSHOT); not every error has one.
+    return getattr(exc, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}

@@ -113,6 +113,36 @@ def test_several_processes_write_at_once(tmp_path, root):
     assert all(cache.get(f"{name}-{i}") for name in "abc" for i in range(40))
 
 
+def in_the_way(times, code):
+    """A connect that is refused so many times."""
+    real, left = sqlite3.connect, iter(range(times))
+
+    def connect(*args, **kwargs):
+        if next(left, None) is not None:
+            exc = sqlite3.OperationalError("database is locked")
+            exc.sqlite_errorcode = code
+            raise exc
+        return real(*args, **kwargs)
+
+    return connect
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_BUSY, sqlite3.SQLITE_BUSY_RECOVERY, sqlite3.SQLITE_LOCKED])
+def test_another_process_in_the_way_is_waited_for(tmp_path, monkeypatch, caplog, code):
+    cache = ResponseCache(tmp_path)
+    monkeypatch.setattr(sqlite3, "connect", in_the_way(3, code))
+    cache.put("a", answer())
+    assert cache.get("a") == answer()
+    assert not caplog.text
+
+
+def test_another_process_in_the_way_is_not_waited_for_without_end(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("planner.sources.store._BUSY_S", 0.05)
+    monkeypatch.setattr(sqlite3, "connect", in_the_way(10_000, sqlite3.SQLITE_BUSY))
+    ResponseCache(tmp_path).put("a", answer())
+    assert "answers are not kept" in caplog.text
+
+
 def test_the_folder_is_named_by_the_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("GRIDPACE_CACHE", str(tmp_path / "named"))
     assert default_folder() == tmp_path / "named"
