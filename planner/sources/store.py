@@ -98,5 +98,5 @@ class Store:
 
 
 def _busy(exc: sqlite3.OperationalError) -> bool:
-    # The low byte is the kind, the others say which (SQLITE_BUSY_RECOVERY, SQLITE_BUSY_SNAPSHOT); not every error has one.
+    # The low byte is the kind, the others say which (SQLITE_BUSY_RECOVERY, SQLITE_BUSY_SNAPSHOT).
     return getattr(exc, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
