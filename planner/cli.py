@@ -24,6 +24,7 @@ from planner.errors import ConfigError, GridpaceError
 from planner.explain_command import explain_command
 from planner.forecast_command import forecast_command
 from planner.json_output import json_errors, print_json
+from planner.kubernetes_command import kubernetes_command
 from planner.respond_command import respond_command
 from planner.slurm_command import slurm_command
 from planner.sources_command import sources_group
@@ -292,6 +293,7 @@ cli.add_command(explain_command)
 cli.add_command(backtest_command)
 cli.add_command(sources_group)
 export_group.add_command(slurm_command)
+export_group.add_command(kubernetes_command)
 
 
 @cli.command("check", short_help="Have the independent judge replay a calendar.")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import string
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from trainer_hooks.strictjson import read_bytes
+
+_PLAIN = frozenset(string.ascii_letters + string.digits + ".-")
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,16 @@ class Origin(Protocol):
         """
 
 
+def flat_name(relative: str) -> str:
+    """Return a path below the published folder as the name of one file, for stores that know no folders.
+
+    Such as a ConfigMap of Kubernetes, whose keys are letters, digits, `.`, `-` and `_`. No two paths share a name.
+    """
+    return "".join(sign if sign in _PLAIN else f"_{ord(sign):02X}" for sign in relative)
+
+
 class FolderOrigin:
-    """A folder on this node, or mounted here.
+    """A folder on this node, or mounted here; its files may lie side by side under their flat names.
 
     Args:
         root: Folder with the pointer `current`.
@@ -54,4 +65,5 @@ class FolderOrigin:
     def get(self, relative: str, limit_bytes: int, etag: str = "") -> Fetched | None:
         """See `Origin`; a file's state is what it holds."""
         del etag
-        return Fetched(read_bytes(self._root / relative, limit_bytes))
+        flat = self._root / flat_name(relative)
+        return Fetched(read_bytes(flat if flat.is_file() else self._root / relative, limit_bytes))
