@@ -4,6 +4,7 @@ A record is known by its writer and sequence number, so a file may be taken in a
 """
 
 from planner.ledger.account import RunAccount
-from planner.ledger.database import Intake, Ledger
+from planner.ledger.database import Ledger
+from planner.ledger.intake import Intake
 
 __all__ = ["Intake", "Ledger", "RunAccount"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from planner.ledger.board_time import shares_not_told_before
 
 if TYPE_CHECKING:
+    from planner.ledger.service_tables import TelemetryHour
     from planner.ledger.tables import PlannedWindow, SlotCarbon, Telemetry
 
 _JOULES_PER_KWH = 3.6e6
@@ -69,6 +70,7 @@ def account(
     records: Sequence[Telemetry],
     slots: Sequence[SlotCarbon],
     until: datetime,
+    let_go: Sequence[TelemetryHour] = (),
 ) -> RunAccount:
     """Lay one run's windows beside its telemetry.
 
@@ -78,38 +80,59 @@ def account(
         records: Its telemetry under the plan.
         slots: Site carbon of the plan.
         until: First instant no longer counted, UTC.
+        let_go: Sums by the hour of further records of the run under the plan, which are kept no more.
     """
     planned = [(_share(w.start, w.end, until), w) for w in windows]
     actual = [(_share(r.t_start, r.t_end, until), r) for r in records]
     metered = [(share * new, r) for (share, r), new in zip(actual, shares_not_told_before(records), strict=True)]
+    summed = [(_share(*_span(hour), until), hour) for hour in let_go]
     judged = [
         (share * (r.t_end - r.t_start).total_seconds(), r.adherence) for share, r in actual if r.adherence is not None
     ]
-    judged_s = sum(seconds for seconds, _ in judged)
+    judged_s = sum(seconds for seconds, _ in judged) + sum(share * h.judged_s for share, h in summed)
+    kept_s = sum(seconds * share for seconds, share in judged) + sum(share * h.kept_s for share, h in summed)
+    sources = {r.energy_source for share, r in metered if share * r.energy_j > 0.0}
+    sources.update(*(h.energy_sources.split() for share, h in summed if share > 0.0))
+    energy_j = [*_amounts(metered, "energy_j"), *_amounts(summed, "energy_j")]
+    error_j = [*_amounts(metered, "energy_error_j"), *_amounts(summed, "energy_error_j")]
+    carbon_kg = sum(share * r.energy_j / _JOULES_PER_KWH * mean_rate(r, slots, until) for share, r in metered)
     return RunAccount(
         run=run,
         planned_tokens=sum(share * w.tokens for share, w in planned),
-        tokens=sum(share * r.useful_tokens for share, r in actual),
+        tokens=sum((*_amounts(actual, "useful_tokens"), *_amounts(summed, "useful_tokens"))),
         planned_energy_kwh=sum(share * w.energy_kwh for share, w in planned),
-        energy_kwh=sum(share * r.energy_j for share, r in metered) / _JOULES_PER_KWH,
-        energy_error_kwh=sum(share * r.energy_error_j for share, r in metered) / _JOULES_PER_KWH,
+        energy_kwh=sum(energy_j) / _JOULES_PER_KWH,
+        energy_error_kwh=sum(error_j) / _JOULES_PER_KWH,
         planned_carbon_kg=sum(share * w.carbon_kg for share, w in planned),
-        carbon_kg=sum(share * r.energy_j / _JOULES_PER_KWH * _mean_rate(r, slots, until) for share, r in metered),
-        adherence=sum(seconds * share for seconds, share in judged) / judged_s if judged_s else None,
-        energy_sources=tuple(sorted({r.energy_source for share, r in metered if share * r.energy_j > 0.0})),
-        wasted_kwh=_wasted_kwh(metered),
+        carbon_kg=carbon_kg + sum(_amounts(summed, "carbon_kg")),
+        adherence=kept_s / judged_s if judged_s else None,
+        energy_sources=tuple(sorted(sources)),
+        wasted_kwh=_wasted_kwh([*metered, *summed]),
     )
 
 
-def _wasted_kwh(metered: Sequence[tuple[float, Telemetry]]) -> tuple[tuple[str, float], ...]:
-    sums_j = [(cause, sum(share * (getattr(r, f"{cause}_j") or 0.0) for share, r in metered)) for cause in _CAUSES]
+def _span(hour: TelemetryHour) -> tuple[datetime, datetime]:
+    return datetime.fromtimestamp(hour.hour_s, UTC), datetime.fromtimestamp(hour.until_s, UTC)
+
+
+def _amounts(shared: Sequence[tuple[float, Telemetry | TelemetryHour]], name: str) -> list[float]:
+    return [share * (getattr(one, name) or 0.0) for share, one in shared]
+
+
+def _wasted_kwh(metered: Sequence[tuple[float, Telemetry | TelemetryHour]]) -> tuple[tuple[str, float], ...]:
+    sums_j = [(cause, sum(_amounts(metered, f"{cause}_j"))) for cause in _CAUSES]
     return tuple((cause, sum_j / _JOULES_PER_KWH) for cause, sum_j in sums_j if sum_j)
 
 
-def _mean_rate(record: Telemetry, slots: Sequence[SlotCarbon], until: datetime) -> float:
-    """Return the mean of the slots' kg CO2e per kWh over the part of a record before `until`.
+def mean_rate(record: Telemetry, slots: Sequence[SlotCarbon], until: datetime) -> float:
+    """Return the mean of the slots' kg CO2e per kWh over the part of a record before an instant.
 
     A record without length takes the rate of its instant.
+
+    Args:
+        record: The record.
+        slots: Site carbon of its plan, in order of time.
+        until: The instant, UTC.
     """
     end = min(record.t_end, until)
     weighted = [

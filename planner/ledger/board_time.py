@@ -45,7 +45,8 @@ def shares_not_told_before(records: Sequence[Telemetry]) -> list[float]:
     boards taken as equal.
 
     Args:
-        records: Telemetry in any order; the earlier begin counts first, then the writer's name.
+        records: Telemetry in any order; the earlier begin counts first, then the writer's name. One that was compared
+            with records that are kept no more has its share already.
 
     Returns:
         Share of each record that counts, 0 to 1; 1 for records that name no boards.
@@ -62,7 +63,8 @@ def shares_not_told_before(records: Sequence[Telemetry]) -> list[float]:
         before = sum(
             (told.setdefault(board, _Spans()).overlap(record.t_start, record.t_end) for board in boards), _NOTHING
         )
-        shares[index] = 1.0 - before / (len(boards) * length)
+        not_told = 1.0 - before / (len(boards) * length)
+        shares[index] = not_told if record.energy_share is None else record.energy_share
         for board in boards:
             told[board].add(record.t_start, record.t_end)
     return shares

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlalchemy import select
-from sqlalchemy.dialects.sqlite import insert
 
 from planner.accounts.carbon import CarbonAccounts
 from planner.accounts.windows import run_columns
@@ -22,6 +21,7 @@ from planner.ledger.carbon_tables import (
     RunRow,
     SiteSlotRow,
 )
+from planner.ledger.inserting import insert_into
 from planner.ledger.rows import enter_rows
 from power.accounts import ContractHours, GridHours, SiteAccount
 from power.embodied import Embodied, Server
@@ -57,7 +57,7 @@ def enter_carbon(session: Session, accounts: CarbonAccounts) -> None:
     """
     account = accounts.account
     set_number = _factor_set(session, account.factors)
-    header = insert(AccountRow).values(
+    header = insert_into(session, AccountRow).values(
         calendar_id=accounts.calendar_id,
         series=accounts.series,
         labels=json.dumps(accounts.labels),
@@ -145,7 +145,7 @@ def _factor_set(session: Session, factors: FactorSet) -> int:
     told |= {key: sorted(told[key]) for key in ("carbon_free", "renewable")}
     content = json.dumps(told, sort_keys=True)
     keys = {"name": factors.name, "version": factors.version, "basis": factors.basis, "content": content}
-    session.execute(insert(FactorSetRow).values(keys).on_conflict_do_nothing())
+    session.execute(insert_into(session, FactorSetRow).values(keys).on_conflict_do_nothing())
     return session.scalars(select(FactorSetRow.number).filter_by(**keys)).one()
 
 

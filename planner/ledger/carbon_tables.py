@@ -139,36 +139,51 @@ class RunRow(Table):
     heat_sold_kwh_th: Mapped[float | None]
 
 
-def _second(column: str) -> str:
-    """Return SQL for an instant kept as text, as seconds since 1970 with their fraction."""
-    return f"(CAST(strftime('%s', substr({column}, 1, 19)) AS INTEGER) + CAST('0' || substr({column}, 20) AS REAL))"
-
-
 _SHARED = (
     "load_kwh", "import_kwh", "onsite_kwh", "matched_kwh", "cfe_kwh", "location_kg", "market_kg", "onsite_kg",
     "marginal_kg", "water_l", "heat_sold_kwh_th",
 )  # fmt: skip
-_FROM, _UNTIL = _second('w."start"'), _second('w."end"')
 _SLOT_S = "60.0 * a.slot_minutes"
-_RUN_KWH = f"w.energy_kwh * (min({_UNTIL}, s.start_s + {_SLOT_S}) - max({_FROM}, s.start_s)) / ({_UNTIL} - {_FROM})"
 
-VIEWS = {
-    "run_account_slot": f"""CREATE VIEW IF NOT EXISTS run_account_slot AS
-SELECT a.number AS account, w.run AS run, s.start_s AS start_s, s.factor_set AS factor_set, {_RUN_KWH} AS it_kwh,
-{", ".join(f"{_RUN_KWH} / s.it_kwh * s.{name} AS {name}" for name in _SHARED)}
+
+def views(dialect: str) -> dict[str, str]:
+    """Return name -> statement of a run's rows, made of its windows and the site's: its part of the IT energy.
+
+    They are not kept as rows of their own: what is made anew each time cannot come to differ from the site's account.
+    The first has a row per window and slot, the second, made of it, one per hour counted from the calendar's start.
+
+    Args:
+        dialect: "sqlite" or "postgresql".
+    """
+    sqlite = dialect == "sqlite"
+    second = _sqlite_second if sqlite else _postgresql_second
+    lesser, greater = ("min", "max") if sqlite else ("least", "greatest")
+    first, until = second('w."start"'), second('w."end"')
+    run_kwh = (
+        f"w.energy_kwh * ({lesser}({until}, s.start_s + {_SLOT_S}) - {greater}({first}, s.start_s)) "
+        f"/ ({until} - {first})"
+    )
+    return {
+        "run_account_slot": f"""CREATE VIEW run_account_slot AS
+SELECT a.number AS account, w.run AS run, s.start_s AS start_s, s.factor_set AS factor_set, {run_kwh} AS it_kwh,
+{", ".join(f"{run_kwh} / s.it_kwh * s.{name} AS {name}" for name in _SHARED)}
 FROM carbon_account a
 JOIN planned_window w ON w.calendar_id = a.calendar_id AND w.energy_kwh > 0
 JOIN site_account s ON s.account = a.number
-AND s.start_s > {_FROM} - {_SLOT_S} AND s.start_s < {_UNTIL} AND s.it_kwh > 0""",  # noqa: S608 - our own names
-    "run_account_hour": f"""CREATE VIEW IF NOT EXISTS run_account_hour AS
+AND s.start_s > {first} - {_SLOT_S} AND s.start_s < {until} AND s.it_kwh > 0""",  # noqa: S608 - our own names
+        "run_account_hour": f"""CREATE VIEW run_account_hour AS
 SELECT r.account AS account, r.run AS run, r.start_s - (r.start_s - f.first_s) % 3600 AS start_s,
 r.factor_set AS factor_set, sum(r.it_kwh) AS it_kwh, {", ".join(f"sum(r.{name}) AS {name}" for name in _SHARED)}
 FROM run_account_slot r
 JOIN (SELECT account, min(start_s) AS first_s FROM site_account GROUP BY account) f ON f.account = r.account
 GROUP BY r.account, r.run, 3, r.factor_set""",  # noqa: S608 - our own names
-}
-"""A run's rows, made of its windows and the site's rows: its part of the site's IT energy times the site's figure.
+    }
 
-They are not kept as rows of their own: what is made anew each time cannot come to differ from the site's account. The
-first has a row per window and slot, the second one per hour counted from the calendar's start.
-"""
+
+def _sqlite_second(column: str) -> str:
+    """Return SQL for an instant kept as text, as seconds since 1970 with their fraction."""
+    return f"(CAST(strftime('%s', substr({column}, 1, 19)) AS INTEGER) + CAST('0' || substr({column}, 20) AS REAL))"
+
+
+def _postgresql_second(column: str) -> str:
+    return f"CAST(extract(epoch FROM {column}) AS double precision)"

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
-from sqlalchemy import URL, create_engine, event, func, select
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import func, select
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
-from sqlalchemy.schema import CreateIndex, CreateTable
 
 from planner.accounts.carbon import PLANNED
 from planner.errors import ConfigError, ExportError
 from planner.ledger.account import RunAccount, account
 from planner.ledger.carbon import enter_carbon, read_carbon
-from planner.ledger.carbon_tables import VIEWS
-from planner.ledger.missing_columns import add_missing_columns
+from planner.ledger.engine import WRITES, open_engine, shown
+from planner.ledger.hours import LET_GO, let_go, roll_up, runs_older_than
+from planner.ledger.inserting import insert_into
+from planner.ledger.intake import Intake, enter_records
+from planner.ledger.migrate import bring_up
 from planner.ledger.rows import enter_rows
-from planner.ledger.tables import IssuedPlan, PlannedWindow, SlotCarbon, Table, Telemetry
-from trainer_hooks.errors import CalendarError
+from planner.ledger.service_tables import TelemetryHour
+from planner.ledger.tables import IssuedPlan, PlannedWindow, SlotCarbon, Telemetry
 from trainer_hooks.telemetry import Record, read_records
 
 if TYPE_CHECKING:
@@ -34,63 +33,45 @@ if TYPE_CHECKING:
 
     from planner.accounts import CarbonAccounts
     from trainer_hooks.contract import Calendar, RunCalendar
+    from trainer_hooks.errors import CalendarError
 
-_Row = TypeVar("_Row", PlannedWindow, Telemetry)
-
-
-@dataclass(frozen=True)
-class Intake:
-    """What taking in a telemetry file or folder did.
-
-    Args:
-        added: Records that were new.
-        repeated: Records that were there already.
-        faults: One sentence for each line that is no record.
-    """
-
-    added: int
-    repeated: int
-    faults: tuple[str, ...]
+_Row = TypeVar("_Row", PlannedWindow, Telemetry, TelemetryHour)
 
 
 class Ledger:
     """The database of plans and telemetry.
 
     Args:
-        path: SQLite file, made if absent.
+        where: SQLite file, made if absent, or the URL of a PostgreSQL database. A ledger of an earlier release is
+            brought to the present shape, whole or not at all.
 
     Raises:
-        ExportError: The file cannot be made or opened.
-        ConfigError: The file is there, but is no SQLite database.
+        ExportError: The file cannot be made or opened, or the database does not answer.
+        ConfigError: The file is there, but is no SQLite database; or the URL cannot be used.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, where: Path | str) -> None:
+        self.shown = shown(where)
+        self._engine = open_engine(where)
+        self._errors = (DatabaseError, self._engine.dialect.loaded_dbapi.Error)  # rows past the mapper raise the latter
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ExportError(f"the ledger {path} cannot be made ({error.strerror or error})") from error
-        self._engine = create_engine(URL.create("sqlite", database=str(path)))
-        event.listen(self._engine, "connect", _prepare)
-        try:
-            with self._engine.begin() as connection:
-                # Another process may make the same tables at the same time.
-                for table in Table.metadata.sorted_tables:
-                    connection.execute(CreateTable(table, if_not_exists=True))
-                    for index in sorted(table.indexes, key=lambda found: str(found.name)):
-                        connection.execute(CreateIndex(index, if_not_exists=True))
-                add_missing_columns(connection, Table.metadata.sorted_tables, tuple(VIEWS))
-                for view in VIEWS.values():
-                    connection.exec_driver_sql(view)
-        except DatabaseError as error:
+            bring_up(self._engine)
+        except self._errors as error:
             self._engine.dispose()
-            if path.is_file() and path.stat().st_size and "not a database" in str(error):
+            told = getattr(error, "orig", error)
+            if "not a database" in str(error):
                 raise ConfigError(
-                    f"{path} is no ledger: {error.orig}", fix="name another file, or move this one away"
+                    f"{self.shown} is no ledger: {told}", fix="name another file, or move this one away"
                 ) from error
             raise ExportError(
-                f"the ledger {path} cannot be opened: {error.orig}", fix="free space or name another folder"
+                f"the ledger {self.shown} cannot be opened: {told}",
+                fix="free space or name another folder"
+                if self.is_file
+                else "see whether the database server runs, and whether user, password and name are right",
             ) from error
+        except ConfigError:
+            self._engine.dispose()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -100,18 +81,44 @@ class Ledger:
     ) -> None:
         self.close()
 
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a SQLite file, which this machine alone writes."""
+        return self._engine.dialect.name == "sqlite"
+
     def close(self) -> None:
-        """Let the file go."""
+        """Let the database go."""
         self._engine.dispose()
 
     @contextmanager
-    def _transaction(self) -> Iterator[Session]:
+    def reading(self) -> Iterator[Session]:
+        """Read within one transaction, which sees one state of the ledger.
+
+        Raises:
+            ExportError: The database does not answer.
+        """
         try:
-            with Session(self._engine) as session, session.begin():
+            with Session(self._engine) as session:
                 yield session
-        except (DatabaseError, sqlite3.Error) as error:  # rows past the mapper raise the driver's own
+        except self._errors as error:
             raise ExportError(
-                f"the ledger {self._path} cannot be written: {getattr(error, 'orig', error)}",
+                f"the ledger {self.shown} cannot be read: {getattr(error, 'orig', error)}",
+                fix="see whether its disk or its database server works",
+            ) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """Write within one transaction, whole or not at all.
+
+        Raises:
+            ExportError: The database refused; nothing was kept.
+        """
+        try:
+            with Session(self._engine.execution_options(**{WRITES: True})) as session, session.begin():
+                yield session
+        except self._errors as error:
+            raise ExportError(
+                f"the ledger {self.shown} cannot be written: {getattr(error, 'orig', error)}",
                 why="nothing of this transaction was kept",
                 fix="free space, or let the other program that writes it finish",
             ) from error
@@ -138,7 +145,7 @@ class Ledger:
             ConfigError: Other carbon accounts of the same plan stand there.
             ExportError: The disk refused; nothing of the plan was entered.
         """
-        with self._transaction() as session:
+        with self.writing() as session:
             new = _enter_plan(session, calendar, runs, kg_per_it_kwh)
             if carbon is not None:
                 enter_carbon(session, carbon)
@@ -146,7 +153,7 @@ class Ledger:
 
     def carbon(self, calendar: Calendar, runs: Sequence[RunCalendar], series: str = PLANNED) -> CarbonAccounts | None:
         """Return the carbon accounts of a plan as entered; see `planner.ledger.carbon.read_carbon`."""
-        with Session(self._engine) as session:
+        with self.reading() as session:
             return read_carbon(session, calendar, runs, series)
 
     def ingest(self, path: Path) -> Intake:
@@ -158,29 +165,64 @@ class Ledger:
         Raises:
             ConfigError: The file or folder cannot be read.
         """
-        added = repeated = 0
-        faults: list[str] = []
         try:
-            with self._transaction() as session:
-                for found in read_records(path):
-                    if isinstance(found, CalendarError):
-                        faults.append(str(found))
-                        continue
-                    statement = insert(Telemetry).values(_columns(found)).on_conflict_do_nothing()
-                    if session.execute(statement.returning(Telemetry.sequence)).first() is None:
-                        repeated += 1
-                    else:
-                        added += 1
+            with self.writing() as session:
+                return enter_records(session, read_records(path))
         except OSError as error:
             raise ConfigError(
                 f"telemetry {path} cannot be read ({error.strerror or error})", fix="name a .jsonl file or its folder"
             ) from error
-        return Intake(added, repeated, tuple(faults))
+
+    def take_in(self, records: Iterable[Record | CalendarError], latest: datetime | None = None) -> Intake:
+        """Take in records as `planner.ledger.intake.enter_records` does, in one transaction.
+
+        Raises:
+            ExportError: The database refused; nothing was kept.
+        """
+        with self.writing() as session:
+            return enter_records(session, records, latest)
+
+    def roll_up(self) -> int:
+        """Sum anew the hours that telemetry came for since the last time.
+
+        Returns:
+            How many times a run was looked at.
+        """
+        looked_at = 0
+        while True:
+            with self.writing() as session:
+                found = roll_up(session)
+            looked_at += found
+            if not found:
+                return looked_at
+
+    def let_go(self, before: datetime) -> int:
+        """Let go of telemetry that ended before an instant; its sums by the hour stay and count as before.
+
+        Args:
+            before: The instant, UTC.
+
+        Returns:
+            Records let go.
+        """
+        with self.reading() as session:
+            keys = runs_older_than(session, before)
+        count = 0
+        for key in keys:
+            with self.writing() as session:
+                count += let_go(session, key, before)
+        self.roll_up()
+        return count
 
     def reported_until(self, calendar_id: str) -> datetime | None:
         """Return the last instant that telemetry under a plan reports, UTC, or None if there is none."""
-        with Session(self._engine) as session:
-            return session.scalar(select(func.max(Telemetry.t_end)).where(Telemetry.calendar_id == calendar_id))
+        with self.reading() as session:
+            last = session.scalar(select(func.max(Telemetry.t_end)).where(Telemetry.calendar_id == calendar_id))
+            gone_s = session.scalar(
+                select(func.max(TelemetryHour.until_s)).where(TelemetryHour.calendar_id == calendar_id)
+            )
+        gone = None if gone_s is None else datetime.fromtimestamp(gone_s, UTC)
+        return max((t for t in (last, gone) if t is not None), default=None)
 
     def accounts(self, calendar_id: str, until: datetime) -> tuple[RunAccount, ...]:
         """Lay a plan beside what telemetry reports of it, for each run in order of name.
@@ -194,10 +236,10 @@ class Ledger:
         Raises:
             ConfigError: There is no such plan in the ledger.
         """
-        with Session(self._engine) as session:
+        with self.reading() as session:
             if session.get(IssuedPlan, calendar_id) is None:
                 raise ConfigError(
-                    f"calendar {calendar_id!r} is not in the ledger {self._path}", fix="record the plan first"
+                    f"calendar {calendar_id!r} is not in the ledger {self.shown}", fix="record the plan first"
                 )
             windows = session.scalars(
                 select(PlannedWindow)
@@ -212,26 +254,25 @@ class Ledger:
                 .where(Telemetry.calendar_id == calendar_id, Telemetry.t_start < until)
                 .order_by(Telemetry.run, Telemetry.writer, Telemetry.sequence)
             ).all()
-        windows_of, records_of = _by_run(windows), _by_run(records)
+            gone = session.scalars(
+                select(TelemetryHour).where(
+                    TelemetryHour.calendar_id == calendar_id,
+                    TelemetryHour.part == LET_GO,
+                    TelemetryHour.hour_s < until.timestamp(),
+                )
+            ).all()
+        windows_of, records_of, gone_of = _by_run(windows), _by_run(records), _by_run(gone)
         return tuple(
-            account(name, windows_of.get(name, []), records_of.get(name, []), slots, until)
-            for name in sorted({*windows_of, *records_of})
+            account(name, windows_of.get(name, []), records_of.get(name, []), slots, until, gone_of.get(name, []))
+            for name in sorted({*windows_of, *records_of, *gone_of})
         )
-
-
-def _prepare(connection: Any, _record: object) -> None:
-    cursor = connection.cursor()
-    # The checks of foreign keys are off by default; a writer waits for another one instead of failing.
-    cursor.execute("PRAGMA foreign_keys = ON")
-    cursor.execute("PRAGMA busy_timeout = 10000")
-    cursor.close()
 
 
 def _enter_plan(
     session: Session, calendar: Calendar, runs: Sequence[RunCalendar], kg_per_it_kwh: Sequence[float]
 ) -> bool:
     # Written before anything is read, so that of two processes one waits for the other.
-    header = insert(IssuedPlan).values(
+    header = insert_into(session, IssuedPlan).values(
         calendar_id=calendar.calendar_id,
         site=calendar.site,
         issued_at=calendar.issued_at,
@@ -257,7 +298,7 @@ def _enter_plan(
 
 
 def _text(time: datetime) -> str:
-    """Return an instant as `planner.ledger.tables.UtcTime` has SQLite keep it."""
+    """Return an instant as `planner.ledger.tables.UtcTime` has the database keep it."""
     return time.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
@@ -266,7 +307,3 @@ def _by_run(rows: Iterable[_Row]) -> dict[str, list[_Row]]:
     for row in rows:
         found.setdefault(row.run, []).append(row)
     return found
-
-
-def _columns(record: Record) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in Record.__dataclass_fields__} | {"boards": " ".join(record.boards)}

@@ -5,19 +5,19 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from sqlalchemy import DateTime, Dialect, ForeignKey
+from sqlalchemy import BigInteger, DateTime, Dialect, ForeignKey, Integer
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import TypeDecorator
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """An instant in UTC: SQLite itself keeps no offset."""
+    """An instant in UTC, kept without offset on every database: SQLite itself keeps none."""
 
     impl = DateTime
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        """Return the instant as SQLite keeps it."""
+        """Return the instant as the database keeps it."""
         return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
@@ -28,7 +28,10 @@ class UtcTime(TypeDecorator[datetime]):
 class Table(DeclarativeBase):
     """Base of the ledger's tables."""
 
-    type_annotation_map = {datetime: UtcTime}  # noqa: RUF012 - SQLAlchemy reads it from the class
+    type_annotation_map = {  # noqa: RUF012 - SQLAlchemy reads it from the class
+        datetime: UtcTime,
+        int: BigInteger().with_variant(Integer(), "sqlite"),  # tokens need 64 bits, which SQLite's have anyway
+    }
 
 
 PlanKey = Annotated[str, mapped_column(ForeignKey("plan.calendar_id"), primary_key=True)]
@@ -76,7 +79,11 @@ class SlotCarbon(Table):
 
 
 class Telemetry(Table):
-    """One telemetry record; see `trainer_hooks.telemetry.Record`. UUIDs of boards are one text, parted by spaces."""
+    """One telemetry record; see `trainer_hooks.telemetry.Record`. UUIDs of boards are one text, parted by spaces.
+
+    `energy_share` is empty but where records of the same boards and time were let go: what of its energy those had not
+    told, 0 to 1.
+    """
 
     __tablename__ = "telemetry"
 
@@ -108,3 +115,4 @@ class Telemetry(Table):
     host_error_j: Mapped[float | None]
     node_j: Mapped[float | None]
     node_error_j: Mapped[float | None]
+    energy_share: Mapped[float | None]

@@ -16,6 +16,7 @@ from planner.outlook import Gathered
 from planner.publish import to_calendar
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
 from tests.accounting import ACCOUNTING, SET, accounted_outcome, rolled_up, sample_accounts
+from tests.old_ledger import make_old, move_rows
 from tests.weeks import make_block, make_run, tiny_week
 
 
@@ -119,21 +120,13 @@ def test_the_account_on_the_series_that_came_stands_beside_the_plans(ledger, fil
         assert told[one.series] == pytest.approx(sum(run.location_kg for run in one.run_figures), rel=1e-6)
 
 
-def _made_old(file):
-    """Take from a ledger what releases before the sale of heat did not have."""
-    with sqlite3.connect(file) as raw:
-        for view in ("run_account_hour", "run_account_slot"):
-            raw.execute(f"DROP VIEW {view}")
-        for table in ("site_account", "run_account"):
-            raw.execute(f"ALTER TABLE {table} DROP COLUMN heat_sold_kwh_th")
-        raw.execute("CREATE VIEW run_account_slot AS SELECT account, start_s, it_kwh, water_l FROM site_account")
-        raw.execute("CREATE VIEW run_account_hour AS SELECT account, start_s, water_l FROM run_account_slot")
+BEFORE_HEAT = {table: ["heat_sold_kwh_th"] for table in ("site_account", "run_account")}
 
 
-def test_a_ledger_of_before_heat_was_sold_keeps_its_accounts_and_takes_new_ones(file, outcome, accounts):
-    with Ledger(file) as ledger:
+def test_a_ledger_of_before_heat_was_sold_keeps_its_accounts_and_takes_new_ones(file, tmp_path, outcome, accounts):
+    with Ledger(tmp_path / "new.sqlite") as ledger:
         enter(ledger, outcome, accounts)
-    _made_old(file)
+    move_rows(tmp_path / "new.sqlite", make_old(file, BEFORE_HEAT))
     sells = replace(accounts, series="actual", heat_sold_kwh_th=0.2 * accounts.account.it_kwh)
     with Ledger(file) as ledger:
         enter(ledger, outcome, sells)
@@ -156,8 +149,7 @@ def test_a_ledger_of_before_heat_was_sold_keeps_its_accounts_and_takes_new_ones(
 
 
 def test_an_old_ledger_opened_many_times_at_once_gets_its_columns_once(file):
-    Ledger(file).close()
-    _made_old(file)
+    make_old(file, BEFORE_HEAT)
     with ThreadPoolExecutor(6) as at_once:
         for opened in [at_once.submit(Ledger, file) for _ in range(6)]:
             opened.result().close()

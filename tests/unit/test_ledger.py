@@ -11,8 +11,9 @@ import pytest
 from planner.errors import ConfigError, ExportError
 from planner.ledger import Ledger
 from planner.ledger.board_time import shares_not_told_before
-from planner.ledger.database import _columns
+from planner.ledger.intake import columns_of
 from planner.ledger.tables import Telemetry
+from tests.old_ledger import make_old
 from tests.published import CALENDAR_ID, START, header, off, on, run
 from trainer_hooks.telemetry import Record, TelemetryWriter, record_line
 
@@ -209,19 +210,13 @@ def test_waste_is_summed_by_cause_and_a_board_s_time_counts_once(ledger, tmp_pat
 )
 def test_the_time_of_a_board_is_told_once(spans, shares):
     records = [record(i, begin, end, writer=w, boards=("GPU-a",)) for i, (w, begin, end) in enumerate(spans)]
-    rows = [Telemetry(**_columns(r)) for r in records]
+    rows = [Telemetry(**columns_of(r)) for r in records]
     assert shares_not_told_before(rows) == pytest.approx(shares)
 
 
 def test_a_ledger_of_an_earlier_release_takes_in_what_later_records_tell(tmp_path):
-    path = tmp_path / "ledger.sqlite"
-    with Ledger(path) as opened:
-        planned(opened)
     later = ("rank", "boards", "starvation_j", "hold_j", "host_j", "node_error_j")
-    with closing(sqlite3.connect(path)) as database:
-        for name in later:
-            database.execute(f'ALTER TABLE telemetry DROP COLUMN "{name}"')
-        database.commit()
+    path = make_old(tmp_path / "ledger.sqlite", {"telemetry": later})
     with Ledger(path) as opened:
         told = record(0, 0, 1, rank=3, boards=("GPU-a",), hold_j=7.0)
         assert opened.ingest(write(tmp_path / "t.jsonl", told)).added == 1
