@@ -146,9 +146,20 @@ class Ledger:
             ExportError: The disk refused; nothing of the plan was entered.
         """
         with self.writing() as session:
-            new = _enter_plan(session, calendar, runs, kg_per_it_kwh)
-            if carbon is not None:
-                enter_carbon(session, carbon)
+            return self.enter_plan(session, calendar, runs, kg_per_it_kwh, carbon)
+
+    @staticmethod
+    def enter_plan(
+        session: Session,
+        calendar: Calendar,
+        runs: Sequence[RunCalendar],
+        kg_per_it_kwh: Sequence[float],
+        carbon: CarbonAccounts | None,
+    ) -> bool:
+        """Enter a plan as `record_plan` does, as part of an open transaction that writes."""
+        new = _enter_plan(session, calendar, runs, kg_per_it_kwh)
+        if carbon is not None:
+            enter_carbon(session, carbon)
         return new
 
     def carbon(self, calendar: Calendar, runs: Sequence[RunCalendar], series: str = PLANNED) -> CarbonAccounts | None:

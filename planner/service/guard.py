@@ -1,0 +1,219 @@
+"""What stands before every handler: who calls, from where, how often and with how much."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import re
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from planner.errors import GridpaceError
+from planner.service.buckets import Buckets
+from planner.service.tokens import LOOPBACK, Principal
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from planner.service.state import ServiceState
+
+LOG = logging.getLogger("planner.service")
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+"""Answered without a token: they tell nothing but whether the service works."""
+
+TELEMETRY_PATH = "/v1/telemetry"
+_SAFE = frozenset({"GET", "HEAD"})
+_BEARER = re.compile(r"Bearer +([A-Za-z0-9._~+/=-]{8,512})", re.ASCII)
+_LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+_FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip", b"via")
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+)
+
+
+class Refused(Exception):
+    """A request that no handler sees.
+
+    Args:
+        status: HTTP status.
+        what: Why, in one sentence.
+        headers: Further headers of the answer.
+    """
+
+    def __init__(self, status: HTTPStatus, what: str, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+        self.status = status
+        self.what = what
+        self.headers = headers
+        super().__init__(what)
+
+
+class Guard:
+    """The outermost part of the application.
+
+    Args:
+        app: What it guards.
+        state: Tokens, limits and counters.
+    """
+
+    def __init__(self, app: ASGIApp, state: ServiceState) -> None:
+        limits = state.limits
+        self._app = app
+        self._state = state
+        self._requests = Buckets(limits.requests_per_s, limits.request_burst)
+        self._failures = Buckets(limits.failures_per_s, limits.failure_burst)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun_s = time.perf_counter()
+        answered = _Answered(send)
+        name = "-"
+        try:
+            principal = self._admit(scope)
+            name = principal.name if principal else "-"
+            scope["state"] = {**scope.get("state", {}), "principal": principal}
+            await self._app(scope, self._bounded(scope, receive), answered)
+        except Refused as refusal:
+            if not answered.status:
+                await refuse(answered, refusal)
+        except Exception as error:
+            # What it says may hold anything: the caller learns that it happened, the log where.
+            LOG.exception("a request failed: %s", type(error).__name__)
+            if not answered.status:
+                failed = Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "the service failed; its log says where")
+                await refuse(answered, failed)
+        status = answered.status or 0
+        self._state.counts.add("http_requests", f"{status // 100}xx")
+        if LOG.isEnabledFor(logging.INFO):
+            told = json.dumps(f"{scope['method']} {scope['path']}"[:300])  # escaped: no line of the log can be forged
+            LOG.info("%s %s by %s in %.1f ms", status, told, name, 1e3 * (time.perf_counter() - begun_s))
+
+    def _admit(self, scope: Scope) -> Principal | None:
+        headers: dict[bytes, bytes] = {}
+        for key, value in scope["headers"]:
+            if key in headers and key in {b"authorization", b"content-length", b"host", b"content-type"}:
+                raise Refused(HTTPStatus.BAD_REQUEST, f"the header {key.decode('ascii')} stands twice")
+            headers[key] = value
+        self._check_size(scope, headers)
+        client = scope.get("client")
+        address = client[0] if client else ""
+        principal = None if scope["path"] in OPEN_PATHS else self._who(headers, address)
+        if scope["method"] not in _SAFE:
+            _check_origin(headers)
+        wait_s = self._requests.take(f"{principal.name if principal else ''} {address}")
+        if wait_s:
+            raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "too many requests", ((b"retry-after", _whole(wait_s)),))
+        return principal
+
+    def _who(self, headers: dict[bytes, bytes], address: str) -> Principal:
+        tokens = self._state.tokens
+        if tokens is None:
+            # A proxy on this machine would make every caller one of this machine, and so would a page in a browser
+            # whose name was made to resolve to it.
+            forwarded = any(name in headers for name in _FORWARDED)
+            if forwarded or not _is_loopback(address) or _host(headers.get(b"host", b"")) not in _LOOPBACK_HOSTS:
+                raise Refused(HTTPStatus.FORBIDDEN, "without tokens only this machine itself is answered")
+            return LOOPBACK
+        if self._failures.is_empty(address):
+            raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "too many wrong tokens", ((b"retry-after", b"60"),))
+        given = _BEARER.fullmatch(headers.get(b"authorization", b"").decode("latin-1"))
+        try:
+            tokens.refresh()
+        except GridpaceError as error:
+            LOG.error("tokens: %s", error.what)  # noqa: TRY400 - a sentence says it, a traceback adds nothing
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the service's tokens cannot be read") from error
+        found = None if given is None else tokens.find(given[1])
+        if found is None:
+            if given is not None:
+                self._failures.take(address)
+            raise Refused(
+                HTTPStatus.UNAUTHORIZED,
+                "a bearer token is needed",
+                ((b"www-authenticate", b'Bearer realm="gridpace"'),),
+            )
+        return found
+
+    def _limit_bytes(self, scope: Scope) -> int:
+        limits = self._state.limits
+        return limits.telemetry_bytes if scope["path"] == TELEMETRY_PATH else limits.body_bytes
+
+    def _check_size(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        if headers.get(b"content-encoding", b"identity") != b"identity":
+            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "bodies are taken as they are, not compressed")
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > self._limit_bytes(scope):
+            raise Refused(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body may have {self._limit_bytes(scope)} bytes at most"
+            )
+
+    def _bounded(self, scope: Scope, receive: Receive) -> Receive:
+        limit, seen = self._limit_bytes(scope), 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > limit:
+                raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body may have {limit} bytes at most")
+            return message
+
+        return counted
+
+
+class _Answered:
+    """Notes the status of an answer, and gives it the headers that all have."""
+
+    def __init__(self, send: Send) -> None:
+        self.status = 0
+        self._send = send
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message = {**message, "headers": [*message.get("headers", ()), *_HEADERS]}
+        await self._send(message)
+
+
+async def refuse(send: Send, refusal: Refused) -> None:
+    """Send the answer to a request that is refused."""
+    body = json.dumps({"error": {"kind": "Refused", "what": refusal.what, "why": "", "fix": ""}}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *refusal.headers]
+    if refusal.status is HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        headers.append((b"connection", b"close"))  # what is left of the body is not read
+    await send({"type": "http.response.start", "status": int(refusal.status), "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _check_origin(headers: dict[bytes, bytes]) -> None:
+    """Refuse what a page of another site has a browser send."""
+    site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
+    foreign = site is not None and site not in {b"same-origin", b"none"}
+    if origin is not None:
+        foreign |= urlsplit(origin.decode("latin-1")).netloc.encode() != headers.get(b"host", b"")
+    if foreign:
+        raise Refused(HTTPStatus.FORBIDDEN, "pages of other sites may not call the service")
+
+
+def _host(header: bytes) -> str:
+    try:
+        return urlsplit(f"//{header.decode('latin-1')}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _whole(seconds: float) -> bytes:
+    return str(int(seconds) + 1).encode()

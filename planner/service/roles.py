@@ -1,0 +1,36 @@
+"""What a handler asks of its caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from fastapi import Request
+
+from planner.service.guard import Refused
+
+if TYPE_CHECKING:
+    from planner.service.state import ServiceState
+    from planner.service.tokens import Principal, Role
+
+
+def state_of(request: Request) -> ServiceState:
+    """Return what every handler needs."""
+    state: ServiceState = request.app.state.service
+    return state
+
+
+def needs(*roles: Role) -> Callable[[Request], Principal]:
+    """Return a dependency that lets callers with one of the roles pass, and tells the handler who calls."""
+
+    def check(request: Request) -> Principal:
+        principal: Principal = request.state.principal
+        if principal.roles.isdisjoint(roles):
+            raise Refused(
+                HTTPStatus.FORBIDDEN,
+                f"this asks for the role {' or '.join(roles)}; the token's is {', '.join(sorted(principal.roles))}",
+            )
+        return principal
+
+    return check

@@ -1,0 +1,77 @@
+"""The service's HTTP application."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from importlib.metadata import version
+from typing import TYPE_CHECKING, cast
+
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, JSONResponse
+
+from planner.errors import ConfigError, DataUnavailable, GridpaceError, Infeasible, NotPermitted
+from planner.service import calendar_routes, decision_routes, intake_routes, status_routes
+from planner.service.guard import Guard, Refused
+from planner.service.operations_page import operations_page
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from planner.service.state import ServiceState
+
+_STATUS = (
+    (ConfigError, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (Infeasible, HTTPStatus.CONFLICT),
+    (NotPermitted, HTTPStatus.FORBIDDEN),
+    (DataUnavailable, HTTPStatus.SERVICE_UNAVAILABLE),
+    (GridpaceError, HTTPStatus.SERVICE_UNAVAILABLE),
+)
+
+
+def create_app(state: ServiceState) -> ASGIApp:
+    """Return the application, guarded.
+
+    Args:
+        state: What every request handler needs.
+    """
+    return Guard(bare_app(state), state)
+
+
+def bare_app(state: ServiceState) -> FastAPI:
+    """Return the application without what stands before it: pages are added to this one, then guarded."""
+    app = FastAPI(
+        title="gridpace",
+        summary="Calendars for training runs, telemetry of them, events of the grid.",
+        version=version("gridpace"),
+        docs_url=None,  # these pages would load their programs from elsewhere
+        redoc_url=None,
+    )
+    app.state.service = state
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(GridpaceError, _faulty)
+    for module in (calendar_routes, intake_routes, decision_routes, status_routes):
+        app.include_router(module.router)
+
+    @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)
+    def docs() -> str:
+        return operations_page(app.openapi())
+
+    return app
+
+
+def _refused(_: Request, error: Exception) -> JSONResponse:
+    refusal = cast("Refused", error)
+    headers = {key.decode("ascii"): value.decode("ascii") for key, value in refusal.headers}
+    told = {"kind": "Refused", "what": refusal.what, "why": "", "fix": ""}
+    return JSONResponse({"error": told}, refusal.status, headers)
+
+
+def _faulty(_: Request, error: Exception) -> JSONResponse:
+    fault = cast("GridpaceError", error)
+    status = next(status for kind, status in _STATUS if isinstance(fault, kind))
+    if status is HTTPStatus.SERVICE_UNAVAILABLE:
+        # What a database says of itself is for the log, not for callers.
+        told = {"kind": type(fault).__name__, "what": "the database or a source does not answer", "why": "", "fix": ""}
+    else:
+        told = {"kind": type(fault).__name__, "what": fault.what, "why": fault.why, "fix": fault.fix}
+    return JSONResponse({"error": told}, status)
