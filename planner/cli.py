@@ -26,6 +26,7 @@ from planner.forecast_command import forecast_command
 from planner.json_output import json_errors, print_json
 from planner.kubernetes_command import kubernetes_command
 from planner.respond_command import respond_command
+from planner.serve_command import serve_command, token_command
 from planner.slurm_command import slurm_command
 from planner.sources_command import sources_group
 from planner.terminal import clean_stdout, note, open_streams, stage
@@ -292,6 +293,8 @@ cli.add_command(forecast_command)
 cli.add_command(explain_command)
 cli.add_command(backtest_command)
 cli.add_command(sources_group)
+cli.add_command(serve_command)
+cli.add_command(token_command)
 export_group.add_command(slurm_command)
 export_group.add_command(kubernetes_command)
 

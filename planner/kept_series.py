@@ -82,7 +82,22 @@ def read_series(file: Path, calendar: Calendar) -> Gathered | None:
     if not file.is_file():
         return None
     try:
-        gathered = _gathered(parse_object(read_bytes(file, _LIMIT_BYTES), str(file)))
+        content = read_bytes(file, _LIMIT_BYTES)
+    except CalendarError as error:
+        raise ConfigError(f"{error.what}: {error.why}", fix=_mend(file)) from error
+    return series_from(content, file, calendar)
+
+
+def series_from(content: bytes, file: Path, calendar: Calendar) -> Gathered:
+    """Return the series that a calendar was made from, of their file's content; errors as for `read_series`.
+
+    Args:
+        content: What `series_json` made.
+        file: Where it stands, or would stand, for errors.
+        calendar: The header, which has the digest of each.
+    """
+    try:
+        gathered = _gathered(parse_object(content, str(file)))
     except CalendarError as error:
         raise ConfigError(f"{error.what}: {error.why}", fix=_mend(file)) from error
     for entry in gathered.provenance:

@@ -143,5 +143,6 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...], known: dict[str, G
         ),
         warnings=warnings,
         demand_response=build.demand_response(draft.single["demand_response"].table),
+        service=draft.single["service"].table,
         flexibility={placed.table.name: build.run_flexibility(placed.table) for placed in draft.runs},
     )

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from planner.config import fields, gang_tables, power_tables, supply_tables
+from planner.config import fields, gang_tables, power_tables, service_table, supply_tables
 from planner.config.fields import (
     Chance,
     Efficiency,
@@ -402,6 +402,9 @@ class SiteFile(Table):
     goodput: GoodputTable = Field(default=GoodputTable(), description="how gangs fail and save")
     demand_response: DemandResponseTable = Field(
         default=DemandResponseTable(), description="what the site has agreed to do for the grid"
+    )
+    service: service_table.ServiceTable = Field(
+        default=service_table.ServiceTable(), description="how `gridpace serve` runs week by week"
     )
     gpu: dict[str, GpuTable] = Field(default={}, description="GPU types of your own")
     block: list[BlockTable] = Field(min_length=1, description="power blocks")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from planner.config.service_table import ServiceTable
 from power.flexibility import NOTHING_AGREED
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class Site:
         contracts: Energy contracts in force and on offer.
         ppas: Power purchase agreements.
         history_days: How far before a week forecasts look, days.
+        service: How the service runs week by week.
     """
 
     file: str
@@ -99,6 +101,7 @@ class Site:
     contracts: tuple[EnergyContract, ...] = ()
     ppas: tuple[Ppa, ...] = ()
     history_days: int = 730
+    service: ServiceTable = field(default_factory=ServiceTable)
 
     @property
     def name(self) -> str:

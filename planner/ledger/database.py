@@ -31,6 +31,8 @@ from trainer_hooks.telemetry import Record, read_records
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from sqlalchemy import Engine
+
     from planner.accounts import CarbonAccounts
     from trainer_hooks.contract import Calendar, RunCalendar
     from trainer_hooks.errors import CalendarError
@@ -86,6 +88,11 @@ class Ledger:
         """Whether it is a SQLite file, which this machine alone writes."""
         return self._engine.dialect.name == "sqlite"
 
+    @property
+    def writing_engine(self) -> Engine:
+        """The engine whose transactions write, for tables of others in the same database."""
+        return self._engine.execution_options(**{WRITES: True})
+
     def close(self) -> None:
         """Let the database go."""
         self._engine.dispose()
@@ -114,7 +121,7 @@ class Ledger:
             ExportError: The database refused; nothing was kept.
         """
         try:
-            with Session(self._engine.execution_options(**{WRITES: True})) as session, session.begin():
+            with Session(self.writing_engine) as session, session.begin():
                 yield session
         except self._errors as error:
             raise ExportError(

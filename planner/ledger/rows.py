@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -28,6 +28,6 @@ def enter_rows(session: Session, table: type[Table], rows: Iterable[Sequence[Any
     statement = f"INSERT INTO {table.__tablename__} ({names}) VALUES ({', '.join([sign] * len(columns))})"  # noqa: S608 - ours
     cursor = connection.connection.cursor()
     try:
-        cursor.executemany(statement, rows)
+        cursor.executemany(statement, cast("Sequence[Sequence[Any]]", rows))  # both drivers take any iterable
     finally:
         cursor.close()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 
-from planner.errors import ConfigError, DataUnavailable, GridpaceError, Infeasible, NotPermitted
+from planner.errors import ConfigError, GridpaceError, Infeasible, NotPermitted
 from planner.service import calendar_routes, decision_routes, intake_routes, status_routes
 from planner.service.guard import Guard, Refused
 from planner.service.operations_page import operations_page
@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
     from planner.service.state import ServiceState
 
-_STATUS = (
+_STATUS: tuple[tuple[type[GridpaceError], HTTPStatus], ...] = (
     (ConfigError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (Infeasible, HTTPStatus.CONFLICT),
     (NotPermitted, HTTPStatus.FORBIDDEN),
-    (DataUnavailable, HTTPStatus.SERVICE_UNAVAILABLE),
-    (GridpaceError, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 
 
@@ -68,7 +66,8 @@ def _refused(_: Request, error: Exception) -> JSONResponse:
 
 def _faulty(_: Request, error: Exception) -> JSONResponse:
     fault = cast("GridpaceError", error)
-    status = next(status for kind, status in _STATUS if isinstance(fault, kind))
+    found = (status for kind, status in _STATUS if isinstance(fault, kind))
+    status = next(found, HTTPStatus.SERVICE_UNAVAILABLE)
     if status is HTTPStatus.SERVICE_UNAVAILABLE:
         # What a database says of itself is for the log, not for callers.
         told = {"kind": type(fault).__name__, "what": "the database or a source does not answer", "why": "", "fix": ""}

@@ -12,6 +12,7 @@ from planner.config import model, site_from_text, starter_site
 from planner.config.faults import FaultList
 from planner.config.runs_csv import read_runs
 from planner.config.sentences import unit_of
+from planner.config.service_table import ServiceTable
 from planner.gather import gather
 from planner.sources.csv_file import STAMPS, CsvFile
 from planner.sources.local_time import AMBIGUOUS
@@ -48,6 +49,7 @@ HEADERS = {
     model.GpuTable: "[gpu.NAME]",
     model.OperatingPointTable: "points = [{ ... }]",
     model.DemandResponseTable: "[demand_response]",
+    ServiceTable: "[service]",
     model.RunTable: "[[run]]",
     model.FlexibilityTable: "flexibility = { ... }",
     model.StageTable: "stages = [{ ... }]",

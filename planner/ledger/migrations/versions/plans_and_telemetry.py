@@ -6,6 +6,8 @@ stays, what is missing is added.
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.schema import CreateColumn
@@ -40,7 +42,7 @@ def upgrade() -> None:
 
 def _tables() -> sa.MetaData:
     made = sa.MetaData()
-    key = {"primary_key": True, "autoincrement": False}
+    key: dict[str, Any] = {"primary_key": True, "autoincrement": False}
     in_plan = sa.ForeignKey("plan.calendar_id")
     sa.Table(
         "plan",
@@ -93,7 +95,7 @@ def _tables() -> sa.MetaData:
 
 
 def _carbon_tables(made: sa.MetaData) -> None:
-    key = {"primary_key": True, "autoincrement": False}
+    key: dict[str, Any] = {"primary_key": True, "autoincrement": False}
     sa.Table(
         "factor_set",
         made,

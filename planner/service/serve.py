@@ -1,0 +1,182 @@
+"""The service as one process: HTTP in the foreground, the schedule beside it."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import secrets
+import socket
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from planner.config import load_site
+from planner.errors import ConfigError
+from planner.ledger import Ledger
+from planner.service.schedule import Schedule
+from planner.service.shelf import Shelf
+from planner.service.state import Limits, ServiceState
+from planner.service.tokens import TokenBook
+from planner.service.web import create_app
+from planner.service.worker import Worker
+from planner.sources.cache import ResponseCache, default_folder
+from trainer_hooks.agent.secret import read_secret
+from trainer_hooks.agent.signature import sign_hmac
+from trainer_hooks.errors import HookError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_KEY_BYTES = 32
+_BACKLOG = 4096
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a service is started.
+
+    Args:
+        site_file: The site file.
+        database: SQLite file, or URL of PostgreSQL.
+        host: Address to listen at.
+        port: Port to listen at; 0 takes a free one.
+        tokens: File of tokens, or None: then only this machine is answered.
+        hmac_key: File of the secret that calendars are signed by, or None.
+        tls: Files of certificate and key, or None: then a proxy ends TLS, or nobody does.
+        proxies: Addresses of proxies whose word on who calls is taken.
+        requests_per_s: Requests of one caller, 1/s, in the long run.
+        offline: Whether jobs keep off the network.
+        works: Whether this instance works jobs off; one that does not only answers.
+    """
+
+    site_file: Path
+    database: Path | str
+    host: str
+    port: int
+    tokens: Path | None
+    hmac_key: Path | None
+    tls: tuple[Path, Path] | None
+    proxies: tuple[str, ...]
+    requests_per_s: float
+    offline: bool
+    works: bool
+
+
+def serve(settings: Settings, listening: Callable[[str], None]) -> None:
+    """Run the service until it is told to end.
+
+    Args:
+        settings: How it is started.
+        listening: Told the address once requests are answered.
+
+    Raises:
+        ConfigError: A file is wrong, the address is taken, or strangers could reach it without tokens.
+    """
+    site = load_site(settings.site_file)
+    if settings.tokens is None and not _is_loopback(settings.host):
+        raise ConfigError(
+            f"{settings.host} can be reached from other machines, and there are no tokens",
+            why="without tokens whoever reaches the service may change what the site does",
+            fix="make tokens by `gridpace token`, and name their file by --tokens; or listen at 127.0.0.1",
+        )
+    tokens = None if settings.tokens is None else TokenBook(settings.tokens)
+    sign = _signer(settings.hmac_key)
+    instance = f"{socket.gethostname()}-{secrets.token_hex(4)}"
+    with Ledger(settings.database) as ledger, _listen(settings) as sock:
+        shelf = Shelf(ledger, site.name, _now, sign)
+        state = ServiceState(
+            site=site.name,
+            ledger=ledger,
+            shelf=shelf,
+            tokens=tokens,
+            clock=_now,
+            limits=Limits(requests_per_s=settings.requests_per_s, request_burst=10.0 * settings.requests_per_s),
+            instance=instance,
+        )
+        worker = Worker(
+            site_file=settings.site_file,
+            site=site.name,
+            ledger=ledger,
+            cache=ResponseCache(default_folder()),
+            clock=_now,
+            instance=instance,
+            offline=settings.offline,
+            decided=shelf.forget,
+        )
+        schedule = Schedule(worker) if settings.works else None
+        server = uvicorn.Server(_config(settings, state))
+        if schedule is not None:
+            schedule.start()
+        try:
+            scheme = "https" if settings.tls else "http"
+            host, port = sock.getsockname()[:2]
+            listening(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
+            server.run(sockets=[sock])
+        finally:
+            if schedule is not None:
+                schedule.stop()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _config(settings: Settings, state: ServiceState) -> uvicorn.Config:
+    cert, key = settings.tls or (None, None)
+    return uvicorn.Config(
+        create_app(state),
+        log_config=None,
+        access_log=False,  # the guard writes what is asked for, without what might be secret
+        lifespan="off",
+        server_header=False,
+        proxy_headers=bool(settings.proxies),
+        forwarded_allow_ips=list(settings.proxies),
+        ssl_certfile=None if cert is None else str(cert),
+        ssl_keyfile=None if key is None else str(key),
+    )
+
+
+def _signer(path: Path | None) -> Callable[[bytes], bytes] | None:
+    if path is None:
+        return None
+    try:
+        key = read_secret(path, _KEY_BYTES)
+    except HookError as error:
+        raise ConfigError(error.what, error.why, error.fix) from error
+    return lambda content: sign_hmac(content, key)
+
+
+def _listen(settings: Settings) -> socket.socket:
+    try:
+        (family, *_, address), *_ = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+        sock.listen(_BACKLOG)
+    except OSError as error:
+        raise ConfigError(
+            f"the service cannot listen at {settings.host} port {settings.port} ({error.strerror or error})",
+            fix="name another by --listen HOST:PORT, or end the program that listens there",
+        ) from error
+    return sock
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def log_to_stderr() -> None:
+    """Have what the service tells of itself written to standard error, one line each."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    for name in ("planner", "uvicorn", "apscheduler"):
+        logger = logging.getLogger(name)
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO if name == "planner" else logging.WARNING)
