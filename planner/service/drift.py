@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from sqlalchemy import select
@@ -19,14 +19,37 @@ from planner.service.stored_week import stored_series, stored_week
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    from sqlalchemy import Row
 
     from planner.service.worker import Worker
     from trainer_hooks.contract import RunCalendar
 
 _LOOKS_BACK = timedelta(days=8)
+_MEASURED = (
+    Telemetry.run,
+    Telemetry.state,
+    Telemetry.gpu_power_limit_w,
+    Telemetry.tokens,
+    Telemetry.gpus,
+    Telemetry.t_start,
+    Telemetry.t_end,
+)
+_AT_ONCE = 5000
 _LEAST_GPU_S = 3600.0
 """A gang's start and a checkpoint weigh too much in less."""
 _SIGNALS = {"ci_gco2_per_kwh": "carbon intensity", "price_per_kwh": "energy price", "wet_bulb_c": "wet bulb"}
+
+
+class Measured(Protocol):
+    """What of a telemetry record tells how fast its GPUs are; see `trainer_hooks.telemetry.Record`."""
+
+    run: str
+    state: str
+    gpu_power_limit_w: float | None
+    tokens: int
+    gpus: int
+    t_start: datetime
+    t_end: datetime
 
 
 @dataclass(frozen=True)
@@ -51,12 +74,12 @@ class Speed:
         return self.measured / self.planned - 1.0
 
 
-def speeds(runs: Iterable[RunCalendar], records: Sequence[Telemetry]) -> list[Speed]:
+def speeds(runs: Iterable[RunCalendar], records: Iterable[Measured | Row[Any]]) -> list[Speed]:
     """Compare the speed of each run at each power limit with what its calendar expects.
 
     Args:
         runs: The windows of every run in a calendar.
-        records: Telemetry under it.
+        records: Telemetry under it, walked through once.
 
     Returns:
         One entry per run and limit that both know and that was measured for at least one GPU-hour.
@@ -104,9 +127,9 @@ def calibrate(worker: Worker) -> str:
         ]
         found: list[Speed] = []
         for calendar_id in recent:
-            records = session.scalars(select(Telemetry).where(Telemetry.calendar_id == calendar_id)).all()
-            if records:
-                found += speeds(stored_calendar(session, calendar_id)[1], records)
+            # A large site's week has millions of records: they are walked through, not held.
+            rows = session.execute(select(*_MEASURED).where(Telemetry.calendar_id == calendar_id))
+            found += speeds(stored_calendar(session, calendar_id)[1], rows.yield_per(_AT_ONCE))
     for speed in found:
         _judge_speed(worker, speed, site.service.drift_share)
     told = f"{len(found)} speeds of runs compared"

@@ -91,9 +91,11 @@ class Guard:
                 await refuse(answered, failed)
         status = answered.status or 0
         self._state.counts.add("http_requests", f"{status // 100}xx")
-        if LOG.isEnabledFor(logging.INFO):
+        # Thousands of nodes ask every minute whether something has changed; what they are told is counted, not written.
+        level = logging.DEBUG if status == HTTPStatus.NOT_MODIFIED else logging.INFO
+        if LOG.isEnabledFor(level):
             told = json.dumps(f"{scope['method']} {scope['path']}"[:300])  # escaped: no line of the log can be forged
-            LOG.info("%s %s by %s in %.1f ms", status, told, name, 1e3 * (time.perf_counter() - begun_s))
+            LOG.log(level, "%s %s by %s in %.1f ms", status, told, name, 1e3 * (time.perf_counter() - begun_s))
 
     def _admit(self, scope: Scope) -> Principal | None:
         headers: dict[bytes, bytes] = {}

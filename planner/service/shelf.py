@@ -45,6 +45,7 @@ class Shelf:
         self._sign = sign
         self._steady = steady
         self._lock = threading.Lock()
+        self._asking = threading.Lock()
         self._current: str | None = None
         self._asked_s: float | None = None
         self._files: OrderedDict[tuple[str, str], StoredFile] = OrderedDict()
@@ -67,11 +68,24 @@ class Shelf:
 
     def current(self) -> str | None:
         """Return the calendar in force, or None where none was ever approved."""
-        if not self.fresh:
-            with self._ledger.reading() as session:
-                self._current = in_force(session, self._site, self._clock())
-            self._asked_s = self._steady()
-        return self._current
+        with self._asking:  # of many who come at once one asks, and the others wait for what it hears
+            if not self.fresh:
+                with self._ledger.reading() as session:
+                    self._current = in_force(session, self._site, self._clock())
+                self._asked_s = self._steady()
+            return self._current
+
+    def tag_at_hand(self, run: str | None) -> str | None:
+        """Return the tag of the pointer, or of a run's windows in force, where it is known without the database.
+
+        Args:
+            run: The run; None asks for the pointer.
+        """
+        if not self.fresh or self._current is None or run is None:
+            return self._current if self.fresh else None
+        path = self._runs.get(self._current, {}).get(run)
+        found = None if path is None else self._files.get((self._current, path))
+        return None if found is None else found.sha256
 
     def file(self, calendar_id: str, path: str) -> StoredFile | None:
         """Return a file of an approved calendar of this site, or None.

@@ -13,6 +13,7 @@ from planner.errors import ConfigError, GridpaceError, Infeasible, NotPermitted
 from planner.service import calendar_routes, decision_routes, intake_routes, status_routes
 from planner.service.guard import Guard, Refused
 from planner.service.operations_page import operations_page
+from planner.service.unchanged import Unchanged
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -32,7 +33,7 @@ def create_app(state: ServiceState) -> ASGIApp:
     Args:
         state: What every request handler needs.
     """
-    return Guard(bare_app(state), state)
+    return Guard(Unchanged(bare_app(state), state), state)
 
 
 def bare_app(state: ServiceState) -> FastAPI:
