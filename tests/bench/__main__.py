@@ -23,6 +23,7 @@ BENCHES = {
     "thermal_week": "a hot week planned with a constant PUE and with the plant's curves, judged on the full physics",
     "thermal_peers": "our loops beside TESPy and pandapipes (makes an environment of their own; --env DIR)",
     "overhead": "metering 8 GPUs: the hooks beside ZeusMonitor and CodeCarbon on the twin of NVML (--env DIR)",
+    "service": "25,000 node agents polling the service: time to an answer, processor time, memory (--rate)",
     "thermal": "hull gaps and derating of a 20 MW plant beside the reference, and the time they take",
 }
 # An hour, traces that are not in the repository, packages from outside.
