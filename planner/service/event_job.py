@@ -10,11 +10,10 @@ from planner.accounts import carbon_accounts
 from planner.errors import ConfigError, GridpaceError, Infeasible
 from planner.ledger.decisions import APPROVED, decide, in_force
 from planner.ledger.events import PENDING, answered, events, pending
-from planner.ledger.issued import issued_input
 from planner.outcome import Outcome
 from planner.respond.respond import respond
 from planner.service.planning_jobs import SERVICE
-from planner.service.publishing import POLICY, Made, put_forward, stored_calendar
+from planner.service.publishing import MADE_FROM, POLICY, Made, inputs_of, put_forward, stored_calendar
 from planner.service.stored_week import stored_week
 from planner.sources.openadr import events_from
 from power.events import Asked
@@ -66,16 +65,15 @@ def _answer(worker: Worker, number: int) -> tuple[str, str | None]:
         header, runs = stored_calendar(session, current)
         site, week = stored_week(session, header, worker.site_file)
         asked = _asked(session, worker.site, number, now)
-        text = issued_input(session, current, "site")
+        inputs = {name: content for name, content in inputs_of(session, current).items() if name in MADE_FROM}
     response, changed = respond(
         week, header, runs, asked, now=now, agreed=site.demand_response, flexibility=site.flexibility
     )
     if not response.changes:
         return "the calendar in force keeps it as it is", current
     outcome = _outcome(response, changed)
-    assert text is not None
     name = outcome.calendar.calendar_id
-    made = Made(outcome, {"site": text.content}, f"answer to event {asked[-1].name}")
+    made = Made(outcome, inputs, f"answer to event {asked[-1].name}")
     put_forward(worker.ledger, made, by=SERVICE, at=now)
     broken = [violation.sentence for violation in response.found.violations]
     if site.service.approve_answers == POLICY and not broken:

@@ -13,10 +13,12 @@ from planner.gather import gather
 from planner.ledger.decisions import APPROVED, DRAFTED, Standing, decide, standings
 from planner.ledger.issued import issued_input
 from planner.optimize import PlanOptions
+from planner.outlook import gather_signals
 from planner.pipeline import plan_or_mends
+from planner.service.progress import progress_json, progress_until, with_progress
 from planner.service.publishing import POLICY, Made, objections, put_forward
 from planner.summary import summary
-from planner.timegrid import coming_week, iso, iso_week, zone
+from planner.timegrid import TimeGrid, coming_week, iso, iso_week, zone
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -33,8 +35,9 @@ _OBJECTIONS = "objections"
 def refresh_feeds(worker: Worker) -> str:
     """Ask every source of the coming week, so that its answers are at hand when the plan needs them."""
     site = worker.load()
+    grid = _coming_grid(worker, site)
     try:
-        week = gather(site, now=worker.clock(), offline=worker.offline, cache=worker.cache)
+        found = gather_signals(site, grid, now=worker.clock(), offline=worker.offline, cache=worker.cache)
     except DataUnavailable as error:
         worker.alarm(
             "feed",
@@ -45,7 +48,7 @@ def refresh_feeds(worker: Worker) -> str:
         )
         raise
     worker.clear("feed", "sources")
-    return f"{len(week.provenance)} series of the week from {iso(week.grid.start)} are at hand"
+    return f"{len(found.provenance)} series of the week from {iso(grid.start)} are at hand"
 
 
 def replan(worker: Worker) -> str:
@@ -98,11 +101,15 @@ def watch_publication(worker: Worker) -> str:
 
 
 def _make(worker: Worker, site: Site, why: str) -> Outcome:
-    week = gather(site, now=worker.clock(), offline=worker.offline, cache=worker.cache)
+    worker.ledger.roll_up()
+    with worker.ledger.reading() as session:
+        stand = progress_until(session, site, worker.clock(), _coming_start(worker, site))
+    week = gather(with_progress(site, stand), now=worker.clock(), offline=worker.offline, cache=worker.cache)
     options = PlanOptions(gap_target=site.plan.gap_target, time_limit_s=site.plan.time_limit_s)
     outcome, found = plan_or_mends(week, options, _silent)
     inputs = {
         "site": worker.site_file.read_bytes(),
+        "progress": progress_json(stand),
         "report": report_html(outcome),
         "summary": json.dumps(summary(outcome, found, {}), allow_nan=False).encode(),
         _OBJECTIONS: json.dumps(objections(outcome)).encode(),
@@ -137,10 +144,13 @@ def _decide(worker: Worker, site: Site, calendar_id: str, against: tuple[str, ..
     return f" waits for approval: {why}"
 
 
-def _coming_start(worker: Worker, site: Site) -> datetime:
+def _coming_grid(worker: Worker, site: Site) -> TimeGrid:
     tz = zone(site.place.timezone)
-    name = site.horizon.week or coming_week(worker.clock(), tz)
-    return iso_week(name, tz, site.horizon.slot_minutes).start
+    return iso_week(site.horizon.week or coming_week(worker.clock(), tz), tz, site.horizon.slot_minutes)
+
+
+def _coming_start(worker: Worker, site: Site) -> datetime:
+    return _coming_grid(worker, site).start
 
 
 def _publication(site: Site, start: datetime) -> datetime:

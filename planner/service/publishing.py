@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from trainer_hooks.contract import Calendar, RunCalendar
 
 POLICY = "policy"
+MADE_FROM = ("site", "progress")
+"""Names of the inputs that are not series: the site file, and where runs were to stand as the week begins."""
 
 
 @dataclass(frozen=True)
@@ -121,13 +123,17 @@ def roll_back(ledger: Ledger, calendar_id: str, *, by: str, why: str, at: dateti
             select(SlotCarbon.kg_per_it_kwh).where(SlotCarbon.calendar_id == calendar_id).order_by(SlotCarbon.start)
         ).all()
         ledger.enter_plan(session, calendar, issued, rates, None)
-        kept = {name: issued_input(session, calendar_id, name) for name in ("series", "site")}
-        inputs = {name: found.content for name, found in kept.items() if found is not None}
-        keep_issued(session, calendar.calendar_id, files, inputs)
+        keep_issued(session, calendar.calendar_id, files, inputs_of(session, calendar_id))
         told = f"back to calendar {calendar_id}: {why}"
         draft(session, calendar.calendar_id, by=by, why=told, at=at)
         decide(session, calendar.calendar_id, APPROVED, by=by, why=told, at=at)
         return calendar.calendar_id
+
+
+def inputs_of(session: Session, calendar_id: str) -> dict[str, bytes]:
+    """Return what a calendar was made from: name -> content; what was told of it is left out."""
+    kept = {name: issued_input(session, calendar_id, name) for name in (*MADE_FROM, "series")}
+    return {name: found.content for name, found in kept.items() if found is not None}
 
 
 def stored_calendar(session: Session, calendar_id: str) -> tuple[Calendar, list[RunCalendar]]:

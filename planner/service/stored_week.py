@@ -10,6 +10,7 @@ from planner.errors import ConfigError
 from planner.gather import gather
 from planner.kept_series import series_from
 from planner.ledger.issued import issued_input
+from planner.service.progress import progress_from, with_progress
 from planner.timegrid import week_name, zone
 
 if TYPE_CHECKING:
@@ -34,12 +35,15 @@ def stored_week(session: Session, header: Calendar, site_file: Path) -> tuple[Si
             longer fit.
     """
     text, series = issued_input(session, header.calendar_id, "site"), stored_series(session, header)
+    stood = issued_input(session, header.calendar_id, "progress")
     if text is None or series is None:
         raise ConfigError(
             f"what calendar {header.calendar_id} was made from is not in the ledger",
             fix="answer it by `gridpace respond` in the folder where it was planned",
         )
     site = site_from_text(text.content.decode(), site_file)
+    if stood is not None:
+        site = with_progress(site, progress_from(stood.content))
     name = week_name(header.valid_from, zone(header.timezone))
     return site, gather(site, week=name, now=header.issued_at, issued_at=header.issued_at, offline=True, kept=series)
 

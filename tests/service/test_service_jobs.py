@@ -120,7 +120,7 @@ def test_a_feed_that_fails_is_an_alarm_until_it_answers(make, monkeypatch):
         raise StaleData("carbon of demo-central is 30 h old", fix="wait")
 
     with monkeypatch.context() as broken:
-        broken.setattr(planning_jobs, "gather", failing)
+        broken.setattr(planning_jobs, "gather_signals", failing)
         assert run_job(worker, "feeds", refresh_feeds) is False
     assert set(alarms(worker)) == {("feed", "amber"), ("job", "amber")}
     assert run_job(worker, "feeds", refresh_feeds) is True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.ledger.board_time import shares_not_told_before
-from planner.ledger.database import _columns
+from planner.ledger.intake import columns_of
 from planner.ledger.tables import Telemetry
 from tests.run_calendars import ManualClock
 from trainer_hooks.devices import process_gpus
@@ -48,7 +48,7 @@ def test_a_board_metered_in_two_containers_counts_once_in_the_planner(machine, t
         one.cut("llm", "run", None, LimitSet(gpus))
         two.cut("llm", "run", None, LimitSet(gpus))
     true_j = twin[0].energy_j - begin_j
-    records = [Telemetry(**_columns(record)) for record in read_records(tmp_path / "t")]
+    records = [Telemetry(**columns_of(record)) for record in read_records(tmp_path / "t")]
     assert sum(record.energy_j for record in records) == pytest.approx(2 * true_j, rel=0.01)
     shares = shares_not_told_before(records)
     counted_j = sum(share * record.energy_j for share, record in zip(shares, records, strict=True))
