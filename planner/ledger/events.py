@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import select
 
+from planner.ledger.inserting import insert_into
 from planner.ledger.service_tables import EventRow
 
 if TYPE_CHECKING:
@@ -60,21 +61,19 @@ def receive(session: Session, event: Received, at: datetime) -> Receipt:
     stamps = [row.modified_at for row in rows if row.modified_at is not None]
     if stamps and (event.modified_at is None or event.modified_at <= max(stamps)):
         return "overtaken"
-    session.add(
-        EventRow(
-            site=event.site,
-            event=event.event,
-            sha256=event.sha256,
-            modified_at=event.modified_at,
-            received_at=at,
-            received_by=event.by,
-            content=event.content,
-            outcome=PENDING,
-            calendar_id=None,
-        )
+    statement = insert_into(session, EventRow).values(
+        site=event.site,
+        event=event.event,
+        sha256=event.sha256,
+        modified_at=event.modified_at,
+        received_at=at,
+        received_by=event.by,
+        content=event.content,
+        outcome=PENDING,
     )
-    session.flush()
-    return "new"
+    # Another instance may have received the same one at the same time.
+    entered = session.execute(statement.on_conflict_do_nothing().returning(EventRow.number)).first()
+    return "known" if entered is None else "new"
 
 
 def pending(session: Session, site: str) -> Sequence[EventRow]:
