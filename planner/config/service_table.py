@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from planner.config.fields import Table
+from planner.config.fields import Name, Table
 
 Approver = Literal["person", "policy"]
 Day = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
@@ -33,4 +33,7 @@ class ServiceTable(Table):
     )
     drift_share: float = Field(
         default=0.1, gt=0, le=1, description="how far what is measured may be off what was planned without an alarm"
+    )
+    plant_telemetry: dict[Name, str] = Field(
+        default={}, description="table of the meters of a block's cooling, CSV or Parquet, by the block's name"
     )

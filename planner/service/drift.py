@@ -14,6 +14,7 @@ from planner.errors import DataUnavailable
 from planner.ledger.decisions import APPROVED, standings
 from planner.ledger.tables import Telemetry
 from planner.outlook import actual_signals
+from planner.service.plant_drift import judge_plants
 from planner.service.publishing import stored_calendar
 from planner.service.stored_week import stored_series, stored_week
 
@@ -135,7 +136,8 @@ def calibrate(worker: Worker) -> str:
     told = f"{len(found)} speeds of runs compared"
     if over:
         told += f"; {_judge_forecasts(worker, over[0].calendar_id, now, site.service.drift_share)}"
-    return told
+    plants = judge_plants(worker, site)
+    return f"{told}; {plants}" if plants else told
 
 
 def _judge_speed(worker: Worker, speed: Speed, most: float) -> None:
