@@ -165,6 +165,9 @@ class Schedule:
             except GridpaceError as error:
                 LOG.warning("the schedule waits: %s", error.what)
                 self._end(wait=False)  # without the lease another instance may begin
+            except Exception:
+                LOG.exception("the schedule waits")  # this thread is the only one that can begin it again
+                self._end(wait=False)
             if self._stop.wait(self._lease_s / 3):
                 return
 

@@ -158,3 +158,31 @@ def test_every_job_has_its_time_and_every_time_its_job(make):
     assert set(times(site)) == set(JOBS)
     at = times(site)["publish"].trigger.get_next_fire_time(None, datetime(2024, 5, 9, tzinfo=UTC))
     assert at.isoformat() == "2024-05-10T12:00:00+02:00"
+
+
+def test_a_site_file_that_is_broken_is_waited_for(make, tmp_path, caplog):
+    schedule = make(lease_s=0.15)
+    (tmp_path / "site.toml").write_text("[site", encoding="utf-8")
+    schedule.start()
+    wait(lambda: "the schedule waits" in caplog.text)
+    assert not schedule.leads
+    (tmp_path / "site.toml").write_text(SITE, encoding="utf-8")
+    wait(lambda: schedule.leads)
+    schedule.stop()
+
+
+def test_what_nobody_foresaw_does_not_end_the_schedule_for_good(make, monkeypatch, caplog):
+    schedule = make(lease_s=0.15)
+    begin = Schedule._begin
+    fails = iter((True, False))
+
+    def fragile(self):
+        if next(fails):
+            raise OSError("no more threads")
+        begin(self)
+
+    monkeypatch.setattr(Schedule, "_begin", fragile)
+    schedule.start()
+    wait(lambda: schedule.leads)
+    schedule.stop()
+    assert "no more threads" in caplog.text
