@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 from planner.errors import GridpaceError
 from planner.service.buckets import Buckets
+from planner.service.cookie import LOGIN, token_of
+from planner.service.live.rendering import KINDS
 from planner.service.tokens import LOOPBACK, Principal
 
 if TYPE_CHECKING:
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
     from planner.service.state import ServiceState
 
 LOG = logging.getLogger("planner.service")
-OPEN_PATHS = frozenset({"/healthz", "/readyz"})
-"""Answered without a token: they tell nothing but whether the service works."""
+OPEN_PATHS = frozenset({"/healthz", "/readyz", LOGIN, *(f"/live/{name}" for name in KINDS)})
+"""Answered without a token: they tell nothing but whether the service works, and how its page is drawn."""
 
 TELEMETRY_PATH = "/v1/telemetry"
 _SAFE = frozenset({"GET", "HEAD"})
@@ -32,7 +34,7 @@ _FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
+    (b"referrer-policy", b"same-origin"),  # without one a browser would not say whose page a form stands on
 )
 
 
@@ -82,7 +84,7 @@ class Guard:
             await self._app(scope, self._bounded(scope, receive), answered)
         except Refused as refusal:
             if not answered.status:
-                await refuse(answered, refusal)
+                await refuse(answered, _for_people(scope, refusal))
         except Exception as error:
             # What it says may hold anything: the caller learns that it happened, the log where.
             LOG.exception("a request failed: %s", type(error).__name__)
@@ -125,13 +127,14 @@ class Guard:
             return LOOPBACK
         if self._failures.is_empty(address):
             raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "too many wrong tokens", ((b"retry-after", b"60"),))
-        given = _BEARER.fullmatch(headers.get(b"authorization", b"").decode("latin-1"))
+        bearer = _BEARER.fullmatch(headers.get(b"authorization", b"").decode("latin-1"))
+        given = bearer[1] if bearer else token_of(headers.get(b"cookie", b""))
         try:
             tokens.refresh()
         except GridpaceError as error:
             LOG.error("tokens: %s", error.what)  # noqa: TRY400 - a sentence says it, a traceback adds nothing
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the service's tokens cannot be read") from error
-        found = None if given is None else tokens.find(given[1])
+        found = None if given is None else tokens.find(given)
         if found is None:
             if given is not None:
                 self._failures.take(address)
@@ -191,6 +194,13 @@ async def refuse(send: Send, refusal: Refused) -> None:
         headers.append((b"connection", b"close"))  # what is left of the body is not read
     await send({"type": "http.response.start", "status": int(refusal.status), "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+def _for_people(scope: Scope, refusal: Refused) -> Refused:
+    """Return where the page's visitor signs in, in place of the word that a token is missing."""
+    if refusal.status is HTTPStatus.UNAUTHORIZED and scope["path"] == "/" and scope["method"] in _SAFE:
+        return Refused(HTTPStatus.SEE_OTHER, "sign in", ((b"location", LOGIN.encode("ascii")),))
+    return refusal
 
 
 def _check_origin(headers: dict[bytes, bytes]) -> None:

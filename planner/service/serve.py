@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _KEY_BYTES = 32
 _BACKLOG = 4096
+_LAST_S = 3
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,7 @@ def _config(settings: Settings, state: ServiceState) -> uvicorn.Config:
         access_log=False,  # the guard writes what is asked for, without what might be secret
         lifespan="off",
         server_header=False,
+        timeout_graceful_shutdown=_LAST_S,  # of streams of changes, which have no end of their own
         proxy_headers=bool(settings.proxies),
         forwarded_allow_ips=list(settings.proxies),
         ssl_certfile=None if cert is None else str(cert),

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from planner.errors import ConfigError, GridpaceError, Infeasible, NotPermitted
 from planner.service import calendar_routes, decision_routes, intake_routes, status_routes
 from planner.service.guard import Guard, Refused
+from planner.service.live import entry, page_routes
 from planner.service.operations_page import operations_page
 from planner.service.unchanged import Unchanged
 
@@ -48,7 +49,7 @@ def bare_app(state: ServiceState) -> FastAPI:
     app.state.service = state
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(GridpaceError, _faulty)
-    for module in (calendar_routes, intake_routes, decision_routes, status_routes):
+    for module in (calendar_routes, intake_routes, decision_routes, status_routes, entry, page_routes):
         app.include_router(module.router)
 
     @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)

@@ -1,0 +1,154 @@
+"""Everything that the page shows at one time, read in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import func, select
+
+from planner.ledger.alarms import open_alarms
+from planner.ledger.decisions import DRAFTED, in_force, standings
+from planner.ledger.hours import hours
+from planner.ledger.service_tables import AlarmRow, Decision, TelemetryHour
+from planner.service.live.hours import Measured, from_row
+from planner.service.publishing import stored_calendar
+from planner.service.words import calendar_changes
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from planner.ledger.decisions import Standing
+    from trainer_hooks.contract import Calendar, RunCalendar
+
+
+@dataclass(frozen=True)
+class Open:
+    """An open alarm.
+
+    Args:
+        severity: "amber" or "red".
+        subject: What it is about.
+        sentence: What is the matter.
+        action: What to do.
+        owner: Who does it.
+        since: When it was raised, UTC.
+    """
+
+    severity: str
+    subject: str
+    sentence: str
+    action: str
+    owner: str
+    since: datetime
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A calendar that waits for a decision.
+
+    Args:
+        standing: How it stands.
+        changes: What it changes against the calendar in force at its begin, in sentences.
+    """
+
+    standing: Standing
+    changes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is shown.
+
+    Args:
+        site: Name of the site.
+        now: The present time, UTC.
+        calendar: Header of the calendar in force; None where there is none.
+        runs: The windows of its runs.
+        measured: Run -> what telemetry reports of each hour of the calendar.
+        alarms: Open alarms, red ones first.
+        drafts: Calendars that wait for a decision.
+    """
+
+    site: str
+    now: datetime
+    calendar: Calendar | None
+    runs: tuple[RunCalendar, ...]
+    measured: Mapping[str, Sequence[Measured]]
+    alarms: tuple[Open, ...]
+    drafts: tuple[Draft, ...]
+
+    @property
+    def tz(self) -> ZoneInfo:
+        """The site's time zone; UTC where there is no calendar."""
+        return ZoneInfo("UTC" if self.calendar is None else self.calendar.timezone)
+
+
+def look(session: Session, site: str, now: datetime) -> Look:
+    """Return what is to be shown of a site now.
+
+    Args:
+        session: An open session.
+        site: The site.
+        now: The present time, UTC.
+    """
+    calendar_id = in_force(session, site, now)
+    header: Calendar | None = None
+    runs: tuple[RunCalendar, ...] = ()
+    measured: Mapping[str, Sequence[Measured]] = {}
+    if calendar_id is not None:
+        header, listed = stored_calendar(session, calendar_id)
+        runs = tuple(listed)
+        measured = _measured(session, header, [run.run for run in runs])
+    return Look(site, now, header, runs, measured, _alarms(open_alarms(session, site)), _drafts(session, site, now))
+
+
+def mark(session: Session, site: str, now: datetime) -> str:
+    """Return a text that is another one as soon as the page would show something new.
+
+    Args:
+        session: An open session.
+        site: The site.
+        now: The present time, UTC.
+    """
+    decided = session.scalar(select(func.max(Decision.number)).where(Decision.site == site))
+    alarms = session.execute(
+        select(func.max(AlarmRow.number), func.count(AlarmRow.closed_at), func.max(AlarmRow.last_at)).where(
+            AlarmRow.site == site
+        )
+    ).one()
+    told = session.scalar(select(func.max(TelemetryHour.until_s)))
+    return f"{in_force(session, site, now)} {decided} {tuple(alarms)} {told} {now:%H}"
+
+
+def _measured(session: Session, header: Calendar, runs: Sequence[str]) -> Mapping[str, Sequence[Measured]]:
+    """Return the hours of each run, those under earlier calendars of the same time too."""
+    found: dict[str, dict[datetime, Measured]] = {run: {} for run in runs}
+    for row in hours(session, int(header.valid_from.timestamp()), int(header.valid_until.timestamp())):
+        if row.run in found:
+            one = from_row(row.hour_s, row.until_s, row.energy_j, row.useful_tokens, row.carbon_kg)
+            known = found[row.run].get(one.start)
+            if known is not None:
+                one = Measured(one.start, max(one.until, known.until), one.sums + known.sums)
+            found[row.run][one.start] = one
+    return {run: tuple(by_hour[start] for start in sorted(by_hour)) for run, by_hour in found.items()}
+
+
+def _alarms(rows: Sequence[AlarmRow]) -> tuple[Open, ...]:
+    return tuple(Open(r.severity, r.subject, r.sentence, r.action, r.owner, r.opened_at) for r in rows)
+
+
+def _drafts(session: Session, site: str, now: datetime) -> tuple[Draft, ...]:
+    found = []
+    for one in standings(session, site):
+        if one.state != DRAFTED or one.valid_until <= now:
+            continue
+        other = in_force(session, site, max(now, one.valid_from))
+        told: tuple[str, ...] = ("There is no calendar in force to compare it with.",)
+        if other is not None:
+            told = calendar_changes(stored_calendar(session, other), stored_calendar(session, one.calendar_id))
+        found.append(Draft(one, told))
+    return tuple(found)
