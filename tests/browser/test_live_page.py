@@ -109,7 +109,11 @@ def test_an_alarm_appears_by_itself_and_what_is_being_written_stays(browser, ser
 def test_numbers_are_there_before_the_figures_and_nothing_moves_when_they_come(browser, service):
     page = browser.new_page(viewport=DESK)
     held = []
-    page.route("**/live/plotly.js*", lambda route: held.append(route))  # noqa: PLW0108: Playwright takes no built-in method
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/live/plotly.js*", hold)
     page.goto(f"{service.url}/?view=training", wait_until="domcontentloaded")
     page.wait_for_selector(".cards .value")
     page.wait_for_timeout(300)
