@@ -60,16 +60,18 @@ class Shifts:
                 if tries == MOST_TRIES or seconds_left(deadline) <= 0:
                     break
                 tries += 1
-                value = self._value(moved, deadline)
-                if value < best - WORTH * abs(best):
+                enough = best - WORTH * abs(best)
+                value = self._value(moved, enough, deadline)
+                if value < enough:
                     best, now, since = value, moved, 0
                     break
         return now[self._places.choices]
 
-    def _value(self, x: npt.NDArray[np.float64], deadline: float) -> float:
+    def _value(self, x: npt.NDArray[np.float64], enough: float, deadline: float) -> float:
         choices = self._places.choices
+        self._highs.set(objective_bound=enough)  # the dual simplex stops as soon as this move is no gain
         self._highs.bound_columns(choices, x[choices], x[choices])
-        answer = self._highs.run(seconds_left(deadline))
+        answer = self._highs.run(seconds_left(deadline), aside=False)
         return np.inf if answer.status != "optimal" or answer.objective is None else answer.objective
 
 

@@ -126,18 +126,23 @@ class Highs:
         self._highs.deleteRows(len(added), added)
         self._highs.setBasis(basis)
 
-    def run(self, seconds: float) -> Answer:
+    def run(self, seconds: float, *, aside: bool = True) -> Answer:
         """Run until done or out of time.
 
         HiGHS can overrun its time limit; it is then left to itself and nothing is read from it.
 
         Args:
             seconds: Time limit, s.
+            aside: Whether it may overrun. A small program that was solved before does not, and a thousand of them take
+                longer to be handed to a thread than to be solved.
         """
         if seconds <= 0 or self._left_behind:
             return NOTHING
         # the limit counts from the first run of this object
         self.set(time_limit=float(self._highs.getRunTime() + seconds))
+        if not aside:
+            self._highs.run()
+            return self._read()
         worker = threading.Thread(target=self._highs.run, daemon=True)
         worker.start()
         worker.join(seconds + OVERRUN_S)

@@ -7,12 +7,15 @@ import statistics
 import sys
 import time
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.agents import agent_on, free_port, grant, place, until
 from tests.bench.machine import describe, table
 from tests.nvml_twin import nvml_twin
+from tests.published import header, off, on, run
 from trainer_hooks.agent_client import AgentClient
+from trainer_hooks.calendar import write_calendar
 from trainer_hooks.wire import call
 
 GPUS = 8
@@ -28,12 +31,14 @@ def main(arguments: list[str]) -> None:
         sys.exit(f"agent takes no options, not {arguments}")
     often = "limit_changes_per_s = 100\nlimit_change_burst = 1000\nsample_s = 1"
     port = free_port()
-    sections = (grant(), "[guard]\n", f"[metrics]\nport = {port}\n")
-    with place() as spot, nvml_twin(spot, "h100x8") as twin, agent_on(spot, twin, *sections, agent=often) as agent:
+    with place() as spot, nvml_twin(spot, "h100x8") as twin, ExitStack() as stack:
+        write_calendar(spot / "published", header(), [run("llm", (on(0, 12), off(12, 24)))])
+        sections = ("[guard]\n", f"[metrics]\nport = {port}\n", f"[calendar]\nsource = {spot}/published\n")
+        agent = stack.enter_context(agent_on(spot, twin, grant(), *sections, agent=often))
         pid = agent.process.pid
         leases_ms = _leases_ms(agent.socket, twin)
         status_us = _status_us(agent.socket)
-        idle_share, _ = _watched(pid, WATCHED_S / 2)
+        idle_share, _ = _watched(pid, WATCHED_S)
         ranks = [AgentClient(agent.socket) for _ in range(RANKS)]
         for rank, board in zip(ranks, twin.boards, strict=True):
             rank.limit(board.uuid, 400.0)
@@ -42,7 +47,11 @@ def main(arguments: list[str]) -> None:
         for rank in ranks:
             rank.close()
     rows = (
-        (f"{GPUS} GPUs at 1 Hz, guard and metrics, no job", f"{idle_share:.2%} of one core", "< 1 %"),
+        (
+            f"{GPUS} GPUs at 1 Hz, guard, metrics and a folder of calendars, no job",
+            f"{idle_share:.2%} of one core",
+            "< 1 %",
+        ),
         (f"the same, {RANKS} ranks with heartbeats, scraped each second", f"{busy_share:.2%} of one core", "< 1 %"),
         ("resident memory, highest", f"{resident_mb:.1f} MB", "< 40 MB"),
         ("lease with record on the disk, median", f"{statistics.median(leases_ms):.2f} ms", ""),

@@ -40,7 +40,7 @@ def test_an_emergency_limit_does_not_wait_for_the_step_to_end(nvml_twin):
     with place() as folder:
         twin = nvml_twin("h100")
         publish(folder / "published", "usual", 500.0)
-        source = f"[calendar]\nsource = {folder}/published\npoll_s = 0.4\n"
+        source = f"[calendar]\nsource = {folder}/published\n"
         with agent_on(folder, twin, grant(), source) as agent:
             environ = {name: text for name, text in os.environ.items() if not name.startswith("GRIDPACE_")}
             environ |= twin.environment(root=False) | {"PYTHONPATH": str(Path.cwd())}

@@ -74,6 +74,7 @@ def twin_functions() -> ctypes.CDLL:
         ("twin_pass", None, [state, real]),
         ("twin_now_s", real, [state]),
         ("twin_set_latency", None, [state, real]),
+        ("twin_reset", None, [state, index]),
         ("twin_set_driver", None, [state, ctypes.c_int]),
     ):
         function = getattr(library, name)

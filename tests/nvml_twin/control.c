@@ -124,6 +124,13 @@ TWIN_EXPORT double twin_now_s(const twin_state *state) { return (double)twin_now
 
 TWIN_EXPORT void twin_set_latency(twin_state *state, double latency_s) { state->latency_s = latency_s; }
 
+/* One board comes back as from a reset: all at once, as a driver shows it. */
+TWIN_EXPORT void twin_reset(twin_state *state, uint32_t index) {
+    twin_lock(state);
+    twin_reload(state, &state->board[index]);
+    twin_unlock(state);
+}
+
 /* 0 unloads the driver, 1 loads it: what processes hold from before is void. */
 TWIN_EXPORT void twin_set_driver(twin_state *state, int loaded) {
     twin_lock(state);

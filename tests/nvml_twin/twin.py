@@ -103,6 +103,10 @@ class TwinBoard:
         """Have these faults and no others; none mends the board."""
         self.set("faults", sum(FAULTS[name] for name in names))
 
+    def reset(self) -> None:
+        """Come back as from a reset: counters at 0 and the limit at its default, both at once."""
+        twin_functions().twin_reset(self._state, self._index)
+
     def rival(self, limit_w: float, after_s: float) -> None:
         """Have someone else set a limit some seconds after each that is set through NVML."""
         self.set("rival_s", after_s)

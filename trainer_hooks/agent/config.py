@@ -41,6 +41,8 @@ _CALENDAR_KEYS = frozenset(
     {"source", "poll_s", "runs", "token_file", "ca_file", "hmac_key_file", "ed25519_public_key_file"}
 )
 _TOKEN_BYTES = 8
+_SERVER_POLL_S = 60.0  # a server has thousands of nodes to answer
+_FOLDER_POLL_S = 0.4  # one short file is read; with it a lower limit is in force within 2 s of its publication
 
 
 @dataclass(frozen=True)
@@ -204,11 +206,12 @@ def _calendar(section: Section) -> CalendarSource:
         raise section.fault("source", f"{source[:80]!r} is neither an address nor an absolute path.", "Set https://...")
     else:
         origin = FolderOrigin(Path(source))
+    usual_s = _FOLDER_POLL_S if isinstance(origin, FolderOrigin) else _SERVER_POLL_S
     verifier: Verifier | None = None
     if secret is not None:
         verifier = hmac_verifier(secret)
     elif public is not None:
         verifier = Ed25519Verifier(public)
     return CalendarSource(
-        origin, verifier, frozenset(section.names("runs")), section.number("poll_s", "s", 0.1, 86_400.0, 60.0)
+        origin, verifier, frozenset(section.names("runs")), section.number("poll_s", "s", 0.1, 86_400.0, usual_s)
     )

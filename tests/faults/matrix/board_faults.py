@@ -71,23 +71,24 @@ class CounterReset(Fault):
 
     def strike(self, cell):
         twin = cell.machine.twin
-        self._highest_w = twin[0].get("highest_w")
+        self._default_w = twin[0].get("default_w")
         if cell.subject == "node":
             twin.unload_driver()
             time.sleep(0.2)
             twin.load_driver()
             return
         for board in cell.boards:
-            twin[board].set("energy_j", 0.0)
             if cell.subject == "agent":
-                twin[board].limit_w = self._highest_w
+                twin[board].reset()
+            else:
+                twin[board].set("energy_j", 0.0)
 
     def follow(self, cell):
         if cell.limited:
             cell.machine.until_limit(cell.job.ranks, CAP_W, 5.0)
         elif cell.hits_agent:
             # nobody had claimed anything: what the driver has set at its start is what there is to find
-            cell.end_w = dict.fromkeys(cell.job.ranks, self._highest_w)
+            cell.end_w = dict.fromkeys(cell.job.ranks, self._default_w)
         if cell.state in {"RUN", "CAP"}:
             cell.job.until_trains()
 

@@ -63,6 +63,12 @@ def write(tmp_path):
     return write_
 
 
+@pytest.mark.parametrize(("source", "pause_s"), [("/srv/calendars", 0.4), ("https://planner.example/calendars", 60.0)])
+def test_a_folder_is_looked_at_often_and_a_server_seldom(write, source, pause_s):
+    config = read_config(write(f"[bounds]\nfloor_w = 200\nceiling_w = 700\n[calendar]\nsource = {source}\n"))
+    assert config.calendar.poll_s == pause_s
+
+
 def test_a_whole_configuration(write):
     config = read_config(write(WHOLE))
     assert str(config.socket) == "/run/gridpace/agent.sock"
