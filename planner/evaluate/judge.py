@@ -11,6 +11,7 @@ from planner.evaluate.agreements import agreement_money, check_agreements, ppa_f
 from planner.evaluate.bill import check_contracts, settle_bill
 from planner.evaluate.chances import SIMULATED_WEEKS, check_chances, with_chances
 from planner.evaluate.cold import cold_change_kwh
+from planner.evaluate.event_limits import promised_limits
 from planner.evaluate.events import check_limits
 from planner.evaluate.header import check_header, check_names
 from planner.evaluate.own_supply import check_own
@@ -48,7 +49,7 @@ def evaluate(
     week: Week,
     signals: Signals | None = None,
     simulated_weeks: int = SIMULATED_WEEKS,
-    limits: Sequence[ImportLimit] = (),
+    limits: Sequence[ImportLimit] | None = None,
 ) -> Evaluation:
     """Replay a calendar on the physics and check every promise.
 
@@ -62,7 +63,7 @@ def evaluate(
         week: The inputs that the calendar was made from.
         signals: Grid and weather as they were, or None for the week's own.
         simulated_weeks: Weeks with failures to simulate for each run whose failures are known.
-        limits: Most import that events ask for, over stretches of time.
+        limits: Most import that events ask for, over stretches of time, or None for what the calendar says it promised.
     """
     found = check_header(calendar, runs, week)
     found += check_names(calendar, runs, week)
@@ -84,7 +85,7 @@ def evaluate(
         found += check_setpoint(week, block, plans[block.name])
         found += check_stated(week, plans[block.name], by_plan)
         found += check_own(week, block, plans[block.name], by_actual)
-    found += check_limits(week, limits, seen, cut)
+    found += check_limits(week, promised_limits(calendar) if limits is None else limits, seen, cut)
     stated_kg_per_kwh = carbon_per_it_kwh(week, week.signals, [s.result for s in stated])
     kg_per_kwh = carbon_per_it_kwh(week, signals or week.signals, [s.result for s in seen])
     stated_kw = np.sum([s.result.import_kw for s in stated], axis=0)

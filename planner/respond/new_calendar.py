@@ -15,6 +15,7 @@ from planner.respond.course import made_by, windows_of
 from planner.respond.site_load import block_plan, carbon_per_it_kwh
 from planner.takes import best_takes
 from planner.timegrid import iso
+from power.event_limits import as_text
 from trainer_hooks.calendar import RunCalendar, Shortfall
 
 if TYPE_CHECKING:
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
     from planner.respond.answer import Answer
     from planner.respond.course import Course
     from planner.week import Week
+    from power.events import ImportLimit
     from trainer_hooks.contract import BlockPlan, Calendar, ContractPlan
 
 _UNNAMED = "0"
 
 
 def new_calendar(
-    answer: Answer, before: Calendar, events: Sequence[str], asked_sha256: str
+    answer: Answer, before: Calendar, events: Sequence[str], asked_sha256: str, promised: Sequence[ImportLimit]
 ) -> tuple[Calendar, list[RunCalendar]]:
     """Return the calendar of an answer, the same for the same inputs.
 
@@ -41,6 +43,7 @@ def new_calendar(
         before: The calendar in force.
         events: Names of the events.
         asked_sha256: Digest of what they ask for.
+        promised: Most import that it keeps to, those of earlier events too.
 
     Returns:
         The header and the windows of every run in the week's order.
@@ -62,6 +65,9 @@ def new_calendar(
     contracts = _contracts(week, before, import_kw)
     taken_kw = np.sum([plan.take_kw for plan in contracts], axis=0)
     named = " and ".join(events)
+    asked = {"sha256": asked_sha256, "name": named, "answered_from": before.calendar_id}
+    if promised:
+        asked["limits"] = as_text(promised)
     header = replace(
         before,
         calendar_id=_UNNAMED,
@@ -69,7 +75,7 @@ def new_calendar(
         inputs={
             **before.inputs,
             "week": {"sha256": week.sha256},
-            "event": {"sha256": asked_sha256, "name": named, "answered_from": before.calendar_id},
+            "event": asked,
         },
         status=answer.status,
         certified_gap=None,
