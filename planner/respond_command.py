@@ -36,7 +36,7 @@ RESPONSES = "responses"
     "--at", metavar="TIME", help="Instant of decision, with offset; nothing before it changes. [default: now]"
 )
 @click.option("--meter", type=FILE, help="CSV file time,import_kw of past days, for the 10-of-10 baseline.")
-@click.option("--publish", is_flag=True, help="Put the answer in force, and renew the report, if the judge finds it clean.")
+@click.option("--publish", is_flag=True, help="Put the answer in force if the judge finds it clean; renew the report.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
 def respond_command(
