@@ -24,6 +24,7 @@ from planner.errors import ConfigError, GridpaceError
 from planner.explain_command import explain_command
 from planner.forecast_command import forecast_command
 from planner.json_output import json_errors, print_json
+from planner.recipe_command import recipe_group
 from planner.respond_command import respond_command
 from planner.slurm_command import slurm_command
 from planner.sources_command import sources_group
@@ -291,6 +292,7 @@ cli.add_command(forecast_command)
 cli.add_command(explain_command)
 cli.add_command(backtest_command)
 cli.add_command(sources_group)
+cli.add_command(recipe_group)
 export_group.add_command(slurm_command)
 
 

@@ -18,6 +18,7 @@ from planner.config.farm_outputs import read_outputs
 from planner.config.faults import FaultList, shown_path
 from planner.config.files import read_user_text
 from planner.config.lines import line_numbers
+from planner.config.recipes import apply_sweeps, differences, read_recipes
 from planner.config.runs_csv import read_runs
 from planner.config.site import Site
 from planner.config.sweeps import read_sweeps
@@ -59,11 +60,13 @@ def site_from_text(text: str, file: Path) -> Site:
     name = shown_path(file)
     raw = _parse(text, name)
     faults = FaultList(name, line_numbers(text))
-    draft = read_tables(raw, faults)
+    recipes = read_recipes(raw, file.parent, faults)
+    draft = read_tables(recipes.raw, faults)
     row_faults = _read_csv(draft, file)
     known = gpu_catalogue()
-    draft.sweeps = read_sweeps(draft, known, file.parent)
-    warnings = check(draft, known, file.parent) + draft.sweeps.told
+    draft.sweeps = apply_sweeps(recipes, draft, read_sweeps(draft, known, file.parent))
+    differ = differences(recipes, draft)
+    warnings = check(draft, known, file.parent) + draft.sweeps.told + recipes.told + differ
     accounting, hour_faults = read_accounting(draft, file.parent)
     draft.outputs, output_faults = read_outputs(draft, file.parent)
     others = (row_faults, hour_faults, *output_faults)

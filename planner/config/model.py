@@ -296,6 +296,7 @@ class PoolTable(Table):
     split: list[PoolPartTable] = Field(
         default=[], description="for a pool that spans blocks: the share of its GPUs in each, `block` first"
     )
+    driver: Name | None = Field(default=None, description="version of its GPU driver, which recipes are compared with")
 
 
 class StageTable(Table):
@@ -351,6 +352,9 @@ class RunTable(Table):
     )
     sweep_workload: Name | None = Field(
         default=None, description="workload of the sweep, where its file holds several of them"
+    )
+    recipe: Name | None = Field(
+        default=None, description="file of a recipe, beside this one; gives what the run does not say itself"
     )
     flexibility: FlexibilityTable | None = Field(
         default=None, description="how far it gives way while the grid asks for less; by its priority where left out"

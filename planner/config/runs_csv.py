@@ -18,7 +18,8 @@ from planner.config import model
 from planner.config.draft import Placed, read_table
 from planner.config.faults import FaultList, did_you_mean
 
-COLUMNS = tuple(model.RunTable.model_fields)
+COLUMNS = tuple(key for key in model.RunTable.model_fields if key != "recipe")
+"""Keys of [[run]] but recipes, which only tables take."""
 
 
 def read_runs(text: str, faults: FaultList) -> list[Placed[model.RunTable]]:
