@@ -78,6 +78,7 @@ def plan_command(
             made_from, gathered = read_week(
                 site, week=week, issued_at=instant("--issued-at", issued_at), offline=offline
             )
+        from planner.carbon_budget import budget_missed
         from planner.folders import folder_name
         from planner.gang_facts import failure_lines, hold_line, point_notes
         from planner.optimize import PlanOptions
@@ -98,6 +99,8 @@ def plan_command(
             told = write_outcome(folder, outcome, found)
         for short in outcome.calendar.shortfalls:
             note(f"not kept: {short.sentence}")
+        for sentence in budget_missed(outcome.calendar):
+            note(f"not kept: {sentence}")
         for violation in outcome.evaluation.violations:
             note(f"broken: {violation.sentence}")
         if not outcome.evaluation.clean:

@@ -70,6 +70,7 @@ def gather(
         contracts=site.contracts,
         ppas=site.ppas,
         prices=site.prices,
+        objective=site.objective,
         labels=tuple(dict.fromkeys(gathered.labels + site.warnings + site.declared + complete)),
         accounting=site.accounting,
         bands=gathered.bands,

@@ -23,6 +23,7 @@ import numpy as np
 
 from planner.agreements import ppa_plans
 from planner.calendar_id import content_id
+from planner.carbon_budget import budget_plan
 from planner.cold_flows import cold_flows, requested_c, state_at
 from planner.decimals import published
 from planner.dispatch import BlockFlows, Offers, dispatch
@@ -115,6 +116,7 @@ def to_calendar(
         notes=(*week.labels, *notes),
         contracts=contracts,
         ppas=ppa_plans(week, np.sum([f.import_kw for f in flows], axis=0), taken_kw),
+        carbon_budget=budget_plan(week, float(site_kg.sum())),
     )
     runs = [
         RunCalendar(

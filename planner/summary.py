@@ -59,6 +59,7 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
         "violation_sentences": [violation.sentence for violation in found.violations],
         "deadlines": found.deadlines,
         "deadlines_kept": found.deadlines - found.deadlines_missed,
+        **_budget(outcome),
         "shortfalls": [{**asdict(short), "deadline": iso(short.deadline)} for short in outcome.calendar.shortfalls],
         **_figures(found),
         "it_energy_kwh": found.it_energy_kwh,
@@ -102,6 +103,12 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
         "points_left_out": points_left_out(week),
         "files": dict(files),
     }
+
+
+def _budget(outcome: Outcome) -> dict[str, Any]:
+    """Return what the plan says of its carbon budget, where it has one."""
+    plan = outcome.calendar.carbon_budget
+    return {} if plan is None else {"carbon_budget": asdict(plan)}
 
 
 def _figures(found: Evaluation) -> dict[str, float]:

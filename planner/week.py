@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from planner.objective import BY_PRICE
 from planner.timegrid import TimeGrid, iso, zone
 from power.blocks import capacity_kw, import_limit_kw
 from power.contracts import volume_kw
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from planner.band import Band
     from planner.heat import HeatSale
+    from planner.objective import Objective
     from power.accounting import Accounting
     from power.battery import Battery
     from power.blocks import PowerBlock
@@ -314,6 +316,7 @@ class Week:
         labels: Sentences that every output must show, such as that a source is synthetic.
         ppas: Power purchase agreements.
         contracts: Energy contracts in force and on offer.
+        objective: What the plan makes small, beside the prices.
         accounting: What carbon accounts are kept by, or None for none; it decides nothing, so the digest leaves it out.
         bands: What is not known of signals that were forecast here; for people, no plan depends on it.
     """
@@ -332,6 +335,7 @@ class Week:
     labels: tuple[str, ...] = ()
     ppas: tuple[Ppa, ...] = field(default=(), metadata=LATER)
     contracts: tuple[EnergyContract, ...] = field(default=(), metadata=LATER)
+    objective: Objective = field(default=BY_PRICE, metadata=LATER)
     accounting: Accounting | None = None
     bands: tuple[Band, ...] = ()
 
@@ -486,7 +490,8 @@ class Week:
 
     def canonical(self) -> bytes:
         """Return the inputs as canonical JSON, the same bytes for the same inputs on any machine."""
-        told = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name not in BESIDE}
+        beside = BESIDE if self.objective != BY_PRICE else (*BESIDE, "objective")
+        told = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name not in beside}
         return json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
     @cached_property

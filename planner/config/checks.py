@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from planner.config.block_checks import check_blocks
+from planner.config.build_objective import check_objective
 from planner.config.draft import Draft, Placed
 from planner.config.faults import did_you_mean
 from planner.config.goodput_checks import check_goodput
@@ -51,6 +52,7 @@ def check(draft: Draft, catalogue: Mapping[str, GpuType], folder: Path) -> tuple
     check_power(draft, tz)
     check_slips(draft)
     check_supply(draft, tz)
+    check_objective(draft)
     gpus = check_gpus(draft, catalogue)
     pools = check_pools(draft, gpus, tz)
     warnings = check_runs(draft, pools, gpus, tz, slot_minutes)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.config import build, build_power, build_supply, model
+from planner.config import build, build_objective, build_power, build_supply, model
 from planner.config.accounts import read_accounting
 from planner.config.build_goodput import saves_s
 from planner.config.catalogue import gpu_catalogue
@@ -130,6 +130,7 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...], known: dict[str, G
         plan=draft.single["plan"].table,
         history_days=draft.single["forecast"].table.history_days,
         carbon=draft.single["carbon"].table,
+        objective=build_objective.objective(draft.single["objective"].table),
         sources=draft.single["sources"].table,
         flat_price_per_kwh=tariff.energy_per_kwh,
         tariff=build_power.tariff(tariff),

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from planner.config import fields, gang_tables, power_tables, supply_tables
+from planner.config import fields, gang_tables, objective_table, power_tables, supply_tables
 from planner.config.fields import (
     Chance,
     Efficiency,
@@ -399,6 +399,9 @@ class SiteFile(Table):
     plan: PlanTable = Field(default=PlanTable(), description="how hard the planner tries")
     forecast: ForecastTable = Field(default=ForecastTable(), description="what forecasts are made from")
     carbon: CarbonTable = Field(default=CarbonTable(), description="which carbon is counted")
+    objective: objective_table.ObjectiveTable = Field(
+        default=objective_table.ObjectiveTable(), description="what comes first, and the carbon budget"
+    )
     accounts: AccountsTable = Field(default=AccountsTable(), description="what the carbon accounts are kept by")
     prices: PricesTable = Field(description="prices of carbon, lateness and water")
     tariff: TariffTable = Field(default=TariffTable(), description="the contract for grid energy")

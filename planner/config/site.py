@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from planner.objective import BY_PRICE
 from power.flexibility import NOTHING_AGREED
 
 if TYPE_CHECKING:
     from planner.config.model import CarbonTable, HorizonTable, PlanTable, SiteTable, SourcesTable
     from planner.heat import HeatBuyer
+    from planner.objective import Objective
     from planner.week import Pool, Prices, Run
     from power.accounting import Accounting
     from power.battery import Battery
@@ -78,6 +80,7 @@ class Site:
         contracts: Energy contracts in force and on offer.
         ppas: Power purchase agreements.
         history_days: How far before a week forecasts look, days.
+        objective: What plans make small, beside the prices.
     """
 
     file: str
@@ -99,6 +102,7 @@ class Site:
     contracts: tuple[EnergyContract, ...] = ()
     ppas: tuple[Ppa, ...] = ()
     history_days: int = 730
+    objective: Objective = BY_PRICE
 
     @property
     def name(self) -> str:

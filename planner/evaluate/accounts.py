@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.evaluate.budget import over_budget_cost
 from planner.evaluate.finding import figure
 from planner.evaluate.own_supply import generation_money
 from planner.evaluate.record import CostTerms, Violation
@@ -107,6 +108,7 @@ def cost_terms(
         wear=wear,
         carbon=site_kg / 1000.0 * week.prices.carbon_per_t,
         lateness=sum(lateness_cost(week, t) for t in traces),
+        over_budget=over_budget_cost(week, site_kg),
         contracts=bill.contracted,
         generation=sum(generation_money(week, b, replay.own) for b, replay in zip(week.blocks, seen, strict=True)),
         export=sum(

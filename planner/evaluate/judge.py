@@ -9,6 +9,7 @@ import numpy as np
 from planner.evaluate.accounts import carbon_per_it_kwh, check_accounts, cost_terms, window_carbon_kg
 from planner.evaluate.agreements import agreement_money, check_agreements, ppa_flows
 from planner.evaluate.bill import check_contracts, settle_bill
+from planner.evaluate.budget import check_budget
 from planner.evaluate.chances import SIMULATED_WEEKS, check_chances, with_chances
 from planner.evaluate.cold import cold_change_kwh
 from planner.evaluate.event_limits import promised_limits
@@ -90,6 +91,7 @@ def evaluate(
     kg_per_kwh = carbon_per_it_kwh(week, signals or week.signals, [s.result for s in seen])
     stated_kw = np.sum([s.result.import_kw for s in stated], axis=0)
     found += check_contracts(week, calendar.contracts, stated_kw)
+    found += check_budget(week, calendar.carbon_budget, stated_kw, [s.result for s in stated])
     taken_kw = sum((np.array(plan.take_kw) for plan in calendar.contracts), np.zeros(week.grid.n_slots))
     found += check_agreements(week, calendar, stated_kw, taken_kw)
     results: list[RunResult] = []

@@ -190,6 +190,7 @@ class CostTerms:
         ppa: What power purchase agreements add to the bill of the import.
         stored: What batteries with a free end hold at the end, at its worth, below zero; decides, but nobody pays it.
         heat: What is paid for heat sold, below zero.
+        over_budget: Carbon beyond the budget at what that costs besides; decides, but is paid to nobody.
     """
 
     energy: float
@@ -204,6 +205,7 @@ class CostTerms:
     ppa: float = 0.0
     stored: float = 0.0
     heat: float = 0.0
+    over_budget: float = 0.0
 
     @property
     def paid(self) -> float:
@@ -223,7 +225,7 @@ class CostTerms:
     @property
     def objective(self) -> float:
         """All terms together: what the plan makes small."""
-        return self.paid + self.carbon + self.lateness + self.stored
+        return self.paid + self.carbon + self.lateness + self.stored + self.over_budget
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.carbon_budget import budget_missed
 from planner.evaluate import Evaluation
 from planner.export import own_supply, power_view, wording
 from planner.gang_facts import chance, failure_note
@@ -333,8 +334,9 @@ def _error(energy_kwh: float) -> str:
 
 
 def unkept(outcome: Outcome) -> tuple[str, ...]:
-    """Return one sentence per promise of work that the plan does not keep."""
-    return tuple(short.sentence for short in outcome.calendar.shortfalls)
+    """Return one sentence per promise of work that the plan does not keep, and one of a carbon budget missed."""
+    calendar = outcome.calendar
+    return (*(short.sentence for short in calendar.shortfalls), *budget_missed(calendar))
 
 
 def violations(outcome: Outcome) -> tuple[tuple[str, str], ...]:

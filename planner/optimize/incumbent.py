@@ -28,7 +28,7 @@ from planner.optimize.skyline import skylines
 from planner.optimize.solver import Highs, seconds_left
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -69,7 +69,15 @@ class Incumbent:
 class Search:
     """The state of one search: the best plan and the best bound so far."""
 
-    def __init__(self, program: Program, matrix: Matrix, places: Places, gap_target: float, deadline: float) -> None:
+    def __init__(
+        self,
+        program: Program,
+        matrix: Matrix,
+        places: Places,
+        gap_target: float,
+        deadline: float,
+        starts: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]] = (),
+    ) -> None:
         self._program, self._matrix, self._places = program, matrix, places
         self._gap_target, self._deadline = gap_target, deadline
         self._hulls = [HullCuts(p) for p in packings(program.week, places)]
@@ -78,6 +86,8 @@ class Search:
         """The program, held to where plans better than the best may lie."""
         self._best: Polished | None = None
         self._bound = _box_bound(matrix)
+        self._starts = starts
+        """Columns and values of plans that are known, as `polish` takes them."""
 
     def run(self) -> Incumbent | None:
         """Return the best plan found, or None if the program has none."""
@@ -85,6 +95,8 @@ class Search:
         # a first plan is worth more than a short time limit
         with_time, self._deadline = self._deadline, max(self._deadline, time.monotonic() + FIRST_S)
         self._offer(choices, np.zeros(len(choices)))
+        for columns, values in self._starts:
+            self._offer(columns, values)
         for pace in Pace:
             self._offer(choices, Greedy(self._program, pace).choices(self._places))
         self._deadline = with_time

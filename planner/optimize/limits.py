@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import Infeasible
+from planner.objective import CARBON, COST
 from planner.optimize.curves import SEGMENTS, fit_curves, least_above
 from planner.optimize.labels import labels
 from planner.timegrid import iso
@@ -131,8 +132,25 @@ def _below(
 
 def energy_worth(week: Week) -> npt.NDArray[np.float64]:
     """Return what a kWh of import costs with its carbon, money per kWh, shape (T,); below zero import is paid for."""
-    carbon = week.signals.ci_gco2_per_kwh * week.prices.carbon_per_t / 1e6
-    return np.asarray(week.rates().total_per_kwh + carbon)
+    return weighed(week, week.rates().total_per_kwh)
+
+
+def weighed(week: Week, money_per_kwh: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return what a kWh of import counts with its carbon: at the least, where a goal only counts what is above it.
+
+    Args:
+        week: All inputs.
+        money_per_kwh: What is paid for it, shape (T,).
+    """
+    ci_gco2_per_kwh = week.signals.ci_gco2_per_kwh
+    worth = money_per_kwh + ci_gco2_per_kwh * week.prices.carbon_per_t / 1e6
+    for goal in week.objective.counted:
+        if goal.measure == COST:
+            counts = money_per_kwh if goal.most is None else np.minimum(money_per_kwh, 0.0)
+            worth = worth + goal.money_per_unit * counts
+        elif goal.measure == CARBON and goal.most is None:
+            worth = worth + goal.money_per_unit * ci_gco2_per_kwh / 1000.0
+    return np.asarray(worth)
 
 
 def _idle_too_high(week: Week, limits: BlockLimits, slot: int, count: int) -> Infeasible:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import pulp
 
 from planner.optimize.agreements import agreement_terms
+from planner.optimize.budget import goal_terms
 from planner.optimize.cold_limits import with_cold
 from planner.optimize.contracts import contract_terms
 from planner.optimize.gangs import Gang, add_gang
 from planner.optimize.limits import block_limits
+from planner.optimize.objectives import measure_terms
 from planner.optimize.own_supply import export_terms, generation_carbon_terms, generation_terms
 from planner.optimize.store import stored_terms
 from planner.optimize.supply import BlockColumns, SiteColumns, add_block, add_packing, add_site
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from planner.week import Week
 
 TERMS = ("energy", "demand", "carbon", "water", "wear", "lateness", "heat")
-OWN_TERMS = ("contracts", "generation", "export", "stored", "ppa")
+OWN_TERMS = ("contracts", "generation", "export", "stored", "ppa", "goals")
 """Terms of what a site may have besides; a program has those that it has columns for."""
 TINY = 1e-9  # coefficients below it are noise to the solver
 
@@ -39,6 +41,7 @@ class Program:
         site: Columns of the whole site.
         power_kw: Unit of power, kW; the objective counts `power_kw` units of money.
         terms: Term of the objective -> its columns and their coefficients.
+        measures: Measure of a plan -> its columns and what each adds, over `power_kw`.
     """
 
     week: Week
@@ -48,6 +51,7 @@ class Program:
     site: SiteColumns
     power_kw: float
     terms: Mapping[str, tuple[tuple[pulp.LpVariable, float], ...]]
+    measures: Mapping[str, tuple[tuple[pulp.LpVariable, float], ...]]
 
 
 def build(week: Week) -> Program:
@@ -65,12 +69,16 @@ def build(week: Week) -> Program:
     blocks = tuple(add_block(prob, week, limits[b.name], gangs, power_kw) for b in week.blocks)
     site = add_site(prob, week, blocks, power_kw)
     terms = _terms(week, gangs, blocks, site, power_kw)
+    measures = measure_terms(week, gangs, blocks, terms, power_kw)
+    goals = goal_terms(prob, week.objective.counted, measures, power_kw)
+    if goals:
+        terms["goals"] = tuple((v, c) for v, c in goals if abs(c) > TINY)
     objective = pulp.LpAffineExpression()
     for columns in terms.values():
         for column, coefficient in columns:
             objective.addterm(column, coefficient)
     prob.setObjective(objective)
-    return Program(week, prob, gangs, blocks, site, power_kw, terms)
+    return Program(week, prob, gangs, blocks, site, power_kw, terms, measures)
 
 
 def _power_unit_kw(week: Week) -> float:

@@ -10,12 +10,15 @@ import numpy as np
 
 from planner.errors import ConfigError
 from planner.optimize.causes import Solved
+from planner.optimize.choices import column_values
 from planner.optimize.conflicts import infeasible
 from planner.optimize.extract import cooling_fits, schedule
 from planner.optimize.facts import run_facts
 from planner.optimize.incumbent import Incumbent, Search
+from planner.optimize.lexicographic import in_order
 from planner.optimize.matrix import from_pulp
 from planner.optimize.model import build
+from planner.optimize.objectives import measured
 from planner.optimize.places import locate
 from planner.optimize.promises import shortfalls, why_lines
 from planner.optimize.scale import check_supported, plan_many, unsupported
@@ -23,8 +26,11 @@ from planner.schedule import Plan
 from planner.stagger import longest_moves, staggered
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
+    from planner.optimize.choices import Choices
     from planner.optimize.matrix import ColumnIndex
     from planner.optimize.model import Program
     from planner.week import Week
@@ -60,7 +66,7 @@ class PlanOptions:
             raise ConfigError(f"method is {self.method!r}; it must be one of {', '.join(METHODS)}")
 
 
-def plan(week: Week, options: PlanOptions) -> Plan:
+def plan(week: Week, options: PlanOptions, starts: Sequence[Choices] = ()) -> Plan:
     """Return the best plan found for a week, with its certified gap.
 
     The same week and options give the same schedule as long as the gap target is reached more than a second before the
@@ -69,11 +75,15 @@ def plan(week: Week, options: PlanOptions) -> Plan:
     Args:
         week: All inputs.
         options: Gap target and time limit.
+        starts: Plans of this week, or of one much like it, that the search begins with.
 
     Raises:
         Infeasible: Physics leaves no plan even with every gang off; names the rows that clash.
         ConfigError: A run's on/off grid is no whole number of slots, or the week is larger than can be planned.
+        Unfit: A start is no plan of this week.
     """
+    if week.objective.order:
+        return in_order(week, options, plan)
     if _by_classes(week, options):
         return plan_many(week, options.gap_target, options.time_limit_s)
     _check_size(week)
@@ -83,7 +93,8 @@ def plan(week: Week, options: PlanOptions) -> Plan:
     matrix, index = from_pulp(program.problem)
     places = locate(program, index)
     build_s = time.monotonic() - began
-    found = Search(program, matrix, places, options.gap_target, deadline).run()
+    known = [column_values(program, index, places, choices) for choices in starts]
+    found = Search(program, matrix, places, options.gap_target, deadline, known).run()
     if found is None:
         raise infeasible(program, matrix)
     x = found.values
@@ -105,6 +116,7 @@ def plan(week: Week, options: PlanOptions) -> Plan:
         solve_s=time.monotonic() - began - build_s,
         size=_size(found),
         cooling=cooling_fits(program, places, x),
+        measures=measured(program, index, x),
     )
 
 

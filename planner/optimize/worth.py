@@ -154,9 +154,10 @@ def load_prices(priced: Priced) -> tuple[LoadPrice, ...]:
     for block in fixed.program.blocks:
         rows = [row_of[f"balance_{block.limits.label}_{t}"] for t in range(len(block.it))]
         # the row's side is in power units, the objective in as many units of money
-        parts = [d.row[rows] / slot_h for d in (priced.total, priced.carbon_kg, priced.lateness)]
-        for t, (total, carbon_kg, late) in enumerate(zip(*parts, strict=True)):
-            worth = Worth(float(total), float(carbon_kg), float(late), carbon_price)
+        duals = (priced.total, priced.carbon_kg, priced.lateness, priced.over_budget)
+        for t, amounts in enumerate(zip(*(d.row[rows] / slot_h for d in duals), strict=True)):
+            total, carbon_kg, late, beyond = (float(amount) for amount in amounts)
+            worth = Worth(total, carbon_kg, late, carbon_price, beyond)
             found.append(LoadPrice(block.limits.block.name, t, worth))
     return tuple(found)
 

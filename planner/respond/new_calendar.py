@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.agreements import ppa_plans
 from planner.calendar_id import content_id
+from planner.carbon_budget import budget_plan, emitted_kg
 from planner.decimals import LAST, published
 from planner.evaluate.promises import KEPT_SHARE
 from planner.respond.course import made_by, windows_of
@@ -83,6 +84,7 @@ def new_calendar(
         blocks=tuple(plans[plan.block] for plan in before.blocks),
         contracts=contracts,
         ppas=ppa_plans(week, import_kw, taken_kw),
+        carbon_budget=budget_plan(week, float(emitted_kg(week, plans).sum())),
         runs=(),
         notes=(*before.notes, f"Changed from {iso(week.issued_at)} on for event {named}."),
     )
