@@ -22,11 +22,12 @@ BENCHES = {
     "forecast": "week-ahead forecasts of 2024 beside the reference's scores (needs the real traces; --zones, --jobs)",
     "thermal_week": "a hot week planned with a constant PUE and with the plant's curves, judged on the full physics",
     "thermal_peers": "our loops beside TESPy and pandapipes (makes an environment of their own; --env DIR)",
+    "planner_peers": "our programs beside linopy, PyPSA and EMHASS (makes an environment of their own; --env, --case)",
     "overhead": "metering 8 GPUs: the hooks beside ZeusMonitor and CodeCarbon on the twin of NVML (--env DIR)",
     "thermal": "hull gaps and derating of a 20 MW plant beside the reference, and the time they take",
 }
 # An hour, traces that are not in the repository, packages from outside.
-NEED_MORE = ("gangs", "scale", "weeks", "forecast", "thermal_peers", "overhead", "agent")
+NEED_MORE = ("gangs", "scale", "weeks", "forecast", "thermal_peers", "planner_peers", "overhead", "agent")
 
 
 def main() -> None:
