@@ -7,13 +7,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from planner.errors import ConfigError, GapInSeries
+from planner.idle_power import idle_powered
 from planner.margins import with_margins
 from planner.outlook import FIELDS, FLAT_PRICE, gather_signals
 from planner.price_slips import check_price_units
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, to_utc, zone
-from planner.week import Block, Signals, Week, firm_kw, idle_it_kw
-from thermal.plant import cooling
-from thermal.reserve import carried_it_kw
+from planner.week import Block, Signals, Week
 
 if TYPE_CHECKING:
     from planner.config.site import Site, SiteBlock
@@ -172,18 +171,12 @@ def block_of_week(site: Site, block: SiteBlock, grid: TimeGrid, signals: Signals
         grid: The slots.
         signals: The week's weather decides where idle GPUs stay powered.
     """
-    idle_kw = idle_it_kw(site.pools, block.power.name, grid)
-    cooling_kw = cooling(block.plant, idle_kw, signals.dry_bulb_c, signals.wet_bulb_c).cooling_kw
-    room_kw = firm_kw(block.power, block.generators, grid)
-    carried_kw = carried_it_kw(block.plant, block.reserve, signals.dry_bulb_c, signals.wet_bulb_c)
-    idle_powered = (idle_kw + cooling_kw <= room_kw) & (idle_kw <= carried_kw)
-    idle_powered.setflags(write=False)
     return Block(
         block.power,
         block.plant,
         block.solar,
         block.battery,
-        idle_powered,
+        idle_powered(site.pools, block, grid, signals),
         block.reserve,
         None if block.heat is None else block.heat.over(grid, zone(site.place.timezone)),
         wind=block.wind,

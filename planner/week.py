@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from planner.band import Band
     from planner.heat import HeatSale
     from planner.objective import Objective
+    from planner.uncertainty import Uncertainty
     from power.accounting import Accounting
     from power.battery import Battery
     from power.blocks import PowerBlock
@@ -317,6 +318,7 @@ class Week:
         ppas: Power purchase agreements.
         contracts: Energy contracts in force and on offer.
         objective: What the plan makes small, beside the prices.
+        uncertainty: Paths and heat that the plan looks at beside the forecast, or None for the forecast alone.
         accounting: What carbon accounts are kept by, or None for none; it decides nothing, so the digest leaves it out.
         bands: What is not known of signals that were forecast here; for people, no plan depends on it.
     """
@@ -336,8 +338,18 @@ class Week:
     ppas: tuple[Ppa, ...] = field(default=(), metadata=LATER)
     contracts: tuple[EnergyContract, ...] = field(default=(), metadata=LATER)
     objective: Objective = field(default=BY_PRICE, metadata=LATER)
+    uncertainty: Uncertainty | None = field(default=None, metadata=LATER)
     accounting: Accounting | None = None
     bands: tuple[Band, ...] = ()
+
+    @cached_property
+    def in_heat(self) -> Week | None:
+        """The same week in the heat that its limits hold in too, or None where it looks at the forecast alone."""
+        heat = None if self.uncertainty is None else self.uncertainty.heat
+        if heat is None:
+            return None
+        hot = replace(self.signals, dry_bulb_c=heat.dry_bulb_c, wet_bulb_c=heat.wet_bulb_c)
+        return replace(self, signals=hot, uncertainty=None)
 
     @cached_property
     def tz(self) -> ZoneInfo:

@@ -67,11 +67,19 @@ class BlockLimits:
 
 
 def block_limits(week: Week, block: Block) -> BlockLimits:
-    """Return a block's limits.
+    """Return a block's limits; IT power also stays within what holds in the heat that the week keeps clear of.
 
     Raises:
         Infeasible: The idle power alone is above what the block can carry in some slot.
     """
+    limits = _limits(week, block)
+    clash = np.flatnonzero(limits.idle_kw > limits.it_max_kw)
+    if clash.size:
+        raise _idle_too_high(week, limits, int(clash[0]), clash.size)
+    return limits
+
+
+def _limits(week: Week, block: Block) -> BlockLimits:
     dry_c, wet_c = week.signals.dry_bulb_c, week.signals.wet_bulb_c
     idle = week.idle_kw(block)
     asked = (idle, most_it_kw(week, block))
@@ -88,14 +96,13 @@ def block_limits(week: Week, block: Block) -> BlockLimits:
     reach = np.minimum(capacity, imported + solar + wind + _steady_kw(block))
     whole = fit_curves(block.plant, envelope, dry_c, wet_c, asked)
     it_max = np.minimum(envelope.w_max_kw, whole.within_kw(reach)) * (1.0 - POWER_MARGIN)
+    if week.in_heat is not None:
+        # idle GPUs stay powered where only the heat would not carry them: a chance is no reason to power them down
+        it_max = np.minimum(it_max, np.maximum(_limits(week.in_heat, block).it_max_kw, idle))
     curves = whole.between(idle, np.minimum(it_max, asked[1]))
     below = _below(envelope, curves, idle, it_max)
     label = labels([b.name for b in week.blocks])[block.name]
-    limits = BlockLimits(block, label, idle, it_max, capacity, imported, solar, wind, below, curves)
-    clash = np.flatnonzero(idle > it_max)
-    if clash.size:
-        raise _idle_too_high(week, limits, int(clash[0]), clash.size)
-    return limits
+    return BlockLimits(block, label, idle, it_max, capacity, imported, solar, wind, below, curves)
 
 
 def _steady_kw(block: Block) -> float:

@@ -35,7 +35,7 @@ class Shifts:
     """
 
     def __init__(self, matrix: Matrix, places: Places) -> None:
-        self._places = places
+        self._matrix, self._places = matrix, places
         self._highs = Highs(matrix, whole=False)
 
     def better(self, x: npt.NDArray[np.float64], objective: float, deadline: float) -> npt.NDArray[np.float64]:
@@ -68,6 +68,8 @@ class Shifts:
 
     def _value(self, x: npt.NDArray[np.float64], deadline: float) -> float:
         choices = self._places.choices
+        if not self._matrix.within(choices, x[choices]):
+            return np.inf
         self._highs.bound_columns(choices, x[choices], x[choices])
         answer = self._highs.run(seconds_left(deadline))
         return np.inf if answer.status != "optimal" or answer.objective is None else answer.objective
