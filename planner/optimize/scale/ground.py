@@ -73,6 +73,21 @@ class Ground:
                 return False
         return True
 
+    def over_kw(self, placed: Placed) -> Floats:
+        """Return by how much a gang would be above what blocks may take, kW, shape (blocks, S); below 0 under it."""
+        slots = placed.slots
+        return np.asarray(self.it_kw[:, slots] + placed.kw - self._most_kw[:, slots])
+
+    @property
+    def above_kw(self) -> Floats:
+        """By how much IT power is above what the blocks may take, kW, shape (blocks, T); below 0 under it."""
+        return self.it_kw - self._most_kw
+
+    @property
+    def ramped(self) -> bool:
+        """Whether a block has a ramp limit."""
+        return bool(self._ramped)
+
     def gentle(self) -> bool:
         """Return whether every block keeps its ramp."""
         return all(
@@ -95,7 +110,7 @@ class Ground:
         return np.asarray(np.logical_and.reduceat(slots, rank.edges[:-1], axis=1) & rank.is_open)
 
     def levels(self, table: int, gpus: float, slots: Ints) -> Ints:
-        """Return the highest operating point for which there is room in each slot, at least 0, shape (S,)."""
+        """Return the highest operating point for which there is power in each slot, at least 0, shape (S,)."""
         room_kw = self._most_kw[:, slots] - self.it_kw[:, slots] + HAIR
         fitting = (self._crowd.added_kw[table][:, :, slots] * gpus <= room_kw).all(axis=1)
         return np.asarray(np.maximum(fitting.sum(axis=0) - 1, 0))

@@ -17,6 +17,7 @@ from planner.optimize.scale.crowd import crowd
 from planner.optimize.scale.dispatching import Dispatcher
 from planner.optimize.scale.fluid import Fluid, Prices
 from planner.optimize.scale.lateness import late_money, lateness_money
+from planner.optimize.scale.room import clear, make_room
 from planner.optimize.scale.supported import check_supported
 from planner.optimize.scale.told import plan_of
 from planner.optimize.solver import seconds_left
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
+CROWDING = (0.5, 1.0, 2.0, 4.0)  # what a cell without room costs, round after round, of a mean cell's price
+LAST_TRIES = 12
 FEW = 150  # runs up to which each is a class by itself
 BATCHES, LEAST_BATCH = 25, 4
 SWEEPS, REPLAN_SWEEPS = 12, 2
@@ -90,7 +93,14 @@ class ManyGangs:
         self._prices = fluid.solve(PRICE_SHARE * seconds_left(deadline), interior=True) or _flat(crew)
         ground = Assignment(crew)
         order = ground.order()
-        ground.fill(self._prices, np.array_split(order, _batches(len(order))))
+        batches = np.array_split(order, _batches(len(order)))
+        if ground.ground.ramped:
+            ground.fill(self._prices, batches)
+        else:
+            ground.fill(self._prices, batches, CROWDING[0])
+            for crowding in CROWDING[1:]:
+                ground.settle(batches, crowding)
+            ground.place_all(clear(crew, ground), LAST_TRIES)
         return self._finish(week, crew, ground, (began, build_s, deadline), calm=False)
 
     def replan(self, week: Week) -> Plan:
@@ -120,6 +130,7 @@ class ManyGangs:
         """Certify and improve; where `calm`, only late runs and a few beside them may move."""
         assert self._prices is not None
         began, build_s, deadline = timing
+        ground.aim(self._prices, 1.0)
         bound = Certificate(crew).bound(self._prices.it, self._prices.gpu, seconds_left(deadline))
         dispatcher = Dispatcher(crew)
         best = _standing(crew, dispatcher, ground)
@@ -127,12 +138,17 @@ class ManyGangs:
         for _ in range(REPLAN_SWEEPS if calm else SWEEPS):
             if best.money - bound <= self._gap_target * abs(best.money) or seconds_left(deadline) <= 0.0:
                 break
-            late = np.array([late_money(crew, run, ground.places[run]) for run in order.tolist()])
-            batches = (_few if calm else _mixed)(order[late > 0.0], draw.permutation(order[late <= 0.0]))
-            for batch in batches:
-                if seconds_left(deadline) <= 0.0:
-                    break
-                ground.improve(self._prices, [batch])
+            money = np.array([late_money(crew, run, ground.places[run]) for run in order.tolist()])
+            late = order[np.argsort(-money, kind="stable")][: np.count_nonzero(money)]
+            while late.size and seconds_left(deadline) > 0.0:
+                make_room(crew, ground, late[:LEAST_BATCH])
+                late = late[LEAST_BATCH:]
+            if not calm:
+                shuffled = draw.permutation(order)
+                for batch in np.array_split(shuffled, _batches(len(shuffled))):
+                    if seconds_left(deadline) <= 0.0:
+                        break
+                    ground.improve(batch)
             found = _standing(crew, dispatcher, ground)
             gained, best = best.money - found.money, min(best, found, key=lambda one: one.money)
             if gained < WORTH_A_SWEEP * abs(best.money):
@@ -165,7 +181,7 @@ def _flat(crew: Crowd) -> Prices:
     worth = energy_worth(crew.week) * crew.week.grid.slot_h
     it = np.repeat(worth[None], len(crew.limits), axis=0)
     most_kw = np.array([one.it_max_kw for one in crew.limits])
-    return Prices(it, np.zeros_like(crew.in_service), most_kw, 0.0)
+    return Prices(it, np.zeros_like(crew.in_service), most_kw, crew.in_service, 0.0)
 
 
 def _standing(crew: Crowd, dispatcher: Dispatcher, ground: Assignment) -> Standing:
@@ -182,15 +198,3 @@ def _standing(crew: Crowd, dispatcher: Dispatcher, ground: Assignment) -> Standi
 
 def _batches(n: int) -> int:
     return max(1, min(BATCHES, n // LEAST_BATCH))
-
-
-def _mixed(late: Ints, others: Ints) -> list[Ints]:
-    """Return batches that hold late runs and others each, as alike as can be."""
-    count = _batches(len(late) + len(others))
-    return [np.concatenate([late[i::count], others[i::count]]) for i in range(count)]
-
-
-def _few(late: Ints, others: Ints) -> list[Ints]:
-    """Return batches of late runs, each with as many others as it holds; none where none is late."""
-    starts = range(0, len(late), LEAST_BATCH)
-    return [np.concatenate([late[i : i + LEAST_BATCH], others[i : i + LEAST_BATCH]]) for i in starts]
