@@ -243,7 +243,7 @@ def _evenly(ground: Ground, run: Run, tokens: float, spread: float) -> Placement
     best: Placement | None = None
     started = grid.n_slots
     for option in run.options:
-        for first in range(ground.first_slot(run), min(int(np.ceil(deadline)), started)):
+        for first in range(ground.first_slot(run, option), min(int(np.ceil(deadline)), started)):
             if ground.free[option.pool][first] < run.gpus:
                 continue
             limit_w = _even_limit_w(ground, run, option, tokens, first, first + spread * (deadline - first))

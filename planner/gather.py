@@ -6,7 +6,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from planner.config.other_site import first_alone
 from planner.errors import ConfigError, GapInSeries
+from planner.gather_sites import gather_others, other_sites
 from planner.idle_power import idle_powered
 from planner.margins import with_margins
 from planner.outlook import FIELDS, FLAT_PRICE, gather_signals
@@ -50,8 +52,19 @@ def gather(
     tz = zone(site.place.timezone)
     grid = iso_week(week or site.horizon.week or coming_week(now, tz), tz, site.horizon.slot_minutes)
     gathered = kept
-    if gathered is None or not _fits(gathered, site, grid):
-        gathered = gather_signals(site, grid, now=now, offline=offline, cache=cache)
+    if gathered is None or not _fits(gathered, first_alone(site), grid):
+        gathered = gather_signals(first_alone(site), grid, now=now, offline=offline, cache=cache)
+    others = gather_others(
+        site,
+        grid,
+        now=now,
+        offline=offline,
+        cache=cache,
+        kept={} if kept is None else kept.others,
+        fits=lambda had, there: _fits(had, there, grid),
+    )
+    signals = {"": gathered.signals, **{name: one.signals for name, one in others.items()}}
+    elsewhere = tuple(label for one in others.values() for label in one.labels)
     _check_outputs(site, grid)
     check_price_units(site, gathered.signals.price_per_kwh)
     runs, complete = runs_of_week(site, grid)
@@ -62,7 +75,7 @@ def gather(
         issued_at=to_utc(issued_at or now).replace(microsecond=0),
         signals=gathered.signals,
         provenance=gathered.provenance,
-        blocks=tuple(block_of_week(site, block, grid, gathered.signals) for block in site.blocks),
+        blocks=tuple(block_of_week(site, block, grid, signals[block.site]) for block in site.blocks),
         pools=site.pools,
         runs=runs,
         tariff=site.tariff,
@@ -70,8 +83,10 @@ def gather(
         ppas=site.ppas,
         prices=site.prices,
         objective=site.objective,
-        labels=tuple(dict.fromkeys(gathered.labels + site.warnings + site.declared + complete)),
-        accounting=site.accounting,
+        others=other_sites(site, others),
+        zone=site.place.zone if site.others else "",
+        labels=tuple(dict.fromkeys(gathered.labels + elsewhere + site.warnings + site.declared + complete)),
+        accounting=None if site.others else site.accounting,
         bands=gathered.bands,
     )
 
@@ -182,4 +197,5 @@ def block_of_week(site: Site, block: SiteBlock, grid: TimeGrid, signals: Signals
         wind=block.wind,
         generators=block.generators,
         export=block.export,
+        site=block.site,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from planner.geography import ready_h
 from power.battery import FREE, holding_kw
 from power.blocks import ramp_excess_kw
 from power.gpu import at_limit
@@ -108,9 +109,11 @@ class Ground:
             for block in week.blocks
         }
 
-    def first_slot(self, run: Run) -> int:
-        """Return the first slot in which a run may run."""
-        return max(0, int(np.ceil(self.week.grid.position(run.earliest_start) - _HAIR)))
+    def first_slot(self, run: Run, option: PoolOption) -> int:
+        """Return the first slot in which a run may run in a pool: after its start and its data."""
+        grid = self.week.grid
+        first = max(0, int(np.ceil(grid.position(run.earliest_start) - _HAIR)))
+        return max(first, int(np.ceil(min(ready_h(option) / grid.slot_h, grid.n_slots) - _HAIR)))
 
     def added_kw(self, run: Run, option: PoolOption, limit_w: npt.NDArray[np.float64]) -> Added:
         """Return what a gang adds to the IT power of each of its blocks at a limit per slot (0: off), shape (T,)."""
@@ -125,7 +128,7 @@ class Ground:
     def fits(self, run: Run, option: PoolOption, added_kw: Added) -> npt.NDArray[np.bool_]:
         """Return the slots in which a gang that adds so much power fits, ramp aside, shape (T,)."""
         enough: npt.NDArray[np.bool_] = self.free[option.pool] >= run.gpus
-        enough[: self.first_slot(run)] = False
+        enough[: self.first_slot(run, option)] = False
         for name, kw in added_kw.items():
             enough &= self.blocks[name].it_kw + kw <= self.blocks[name].room_kw + _HAIR
         return enough
@@ -166,7 +169,7 @@ def resting_charge_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
 
 def room_kw(week: Week) -> dict[str, npt.NDArray[np.float64]]:
     """Return the IT power that each block's cooling, capacity and steady battery charge allow, kW, shape (T,) each."""
-    return {block.name: _room_kw(week, block) for block in week.blocks}
+    return {block.name: _room_kw(week.here(block), block) for block in week.blocks}
 
 
 def _room_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:

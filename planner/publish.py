@@ -28,6 +28,7 @@ from planner.cold_flows import cold_flows, requested_c, state_at
 from planner.decimals import published
 from planner.dispatch import BlockFlows, Offers, dispatch
 from planner.errors import ExportError
+from planner.geography import shared_kg_per_kwh, transfer_kg
 from planner.slots import RunSlots, block_it_kw, run_slots, slot_parts
 from planner.takes import best_takes, bought_shares, offer_sentences
 from power.carbon import carbon_kg
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.geography import Transfer
     from planner.schedule import RunSchedule, Schedule, Shortfall
     from planner.week import Block, Week
 
@@ -86,12 +88,9 @@ def to_calendar(
     decided = {r.run: r for r in schedule.runs}
     slots = [run_slots(week, decided[run.name]) for run in week.runs]
     flows = _flows(week, schedule, slots)
-    site_kg = sum((carbon_kg(week.signals.ci_gco2_per_kwh, f.import_kw, grid.slot_h) for f in flows), np.zeros(1))
-    for block, f in zip(week.blocks, flows, strict=True):
-        for group, kw in zip(block.generators, f.groups_kw, strict=True):
-            site_kg = site_kg + generation_kg(group, kw, grid.slot_h)
-    site_kwh = sum((f.it_kw for f in flows), np.zeros(1)) * grid.slot_h
-    kg_per_kwh = np.divide(site_kg, site_kwh, out=np.zeros(grid.n_slots), where=site_kwh > 0.0)
+    site_kg = _site_kg(week, flows)
+    kg_per_kwh = _kg_per_kwh(week, flows, site_kg)
+    planned_kg = float(sum(site_kg.values()).sum()) + sum(transfer_kg(week, one) for _, one in _brought(week, schedule))
     contracts = _contract_plans(week, schedule, flows)
     taken_kw = np.sum([plan.take_kw for plan in contracts], axis=0)
     header = Calendar(
@@ -113,10 +112,10 @@ def to_calendar(
             for s in shortfalls
         ),
         blocks=tuple(_block_plan(block, f, week) for block, f in zip(week.blocks, flows, strict=True)),
-        notes=(*week.labels, *notes),
+        notes=(*week.labels, *notes, *_brought_sentences(week, schedule)),
         contracts=contracts,
         ppas=ppa_plans(week, np.sum([f.import_kw for f in flows], axis=0), taken_kw),
-        carbon_budget=budget_plan(week, float(site_kg.sum())),
+        carbon_budget=budget_plan(week, planned_kg),
     )
     runs = [
         RunCalendar(
@@ -126,7 +125,12 @@ def to_calendar(
             valid_until=header.valid_until,
             site=header.site,
             run=run.run.name,
-            windows=_windows(week, run, decided[run.run.name], kg_per_kwh),
+            windows=_windows(
+                week,
+                run,
+                decided[run.run.name],
+                shared_kg_per_kwh(week, decided[run.run.name].pool, kg_per_kwh),
+            ),
         )
         for run in slots
     ]
@@ -162,7 +166,57 @@ def _inputs(week: Week, options: Mapping[str, str | float]) -> dict[str, dict[st
         "options": {name: str(value) for name, value in options.items()},
         "versions": {"python": python} | {package: version(package) for package in _PACKAGES},
         **{f"signal {p.signal}": {"sha256": p.sha256, "source": p.source} for p in week.provenance},
+        **{
+            f"signal {p.signal} of {other.name}": {"sha256": p.sha256, "source": p.source}
+            for other in week.others
+            for p in other.provenance
+        },
     }
+
+
+def _brought(week: Week, schedule: Schedule) -> list[tuple[str, Transfer]]:
+    """Return each run's transfers that the plan makes."""
+    pools = {decided.run: decided.pool for decided in schedule.runs}
+    return [
+        (run.name, one)
+        for run in week.runs
+        for option in run.options
+        for one in (option.transfers if option.pool == pools[run.name] else ())
+    ]
+
+
+def _brought_sentences(week: Week, schedule: Schedule) -> list[str]:
+    return [
+        f"The data of run {run!r}, {one.size_tb:g} TB, goes from {one.origin} to {one.target}: {one.hours:.1f} h "
+        f"from the start of the week, {one.energy_kwh:,.0f} kWh, {one.cost:,.2f} {week.prices.currency}."
+        for run, one in _brought(week, schedule)
+    ]
+
+
+def _site_kg(week: Week, flows: Sequence[BlockFlows]) -> dict[str, npt.NDArray[np.float64]]:
+    """Return each site's carbon in each slot, kgCO2e, by what its blocks carry."""
+    slot_h, found = week.grid.slot_h, {}
+    for site in ("", *(other.name for other in week.others)):
+        ci_gco2_per_kwh = week.seen_from(site).signals.ci_gco2_per_kwh
+        here = [(block, f) for block, f in zip(week.blocks, flows, strict=True) if block.site == site]
+        kg = sum((carbon_kg(ci_gco2_per_kwh, f.import_kw, slot_h) for _, f in here), np.zeros(week.grid.n_slots))
+        for block, f in here:
+            for group, kw in zip(block.generators, f.groups_kw, strict=True):
+                kg = kg + generation_kg(group, kw, slot_h)
+        found[site] = kg
+    return found
+
+
+def _kg_per_kwh(
+    week: Week, flows: Sequence[BlockFlows], site_kg: Mapping[str, npt.NDArray[np.float64]]
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Return each site's carbon per kWh of IT energy in each slot, by what its blocks carry."""
+    found = {}
+    for site, kg in site_kg.items():
+        here = [f.it_kw for block, f in zip(week.blocks, flows, strict=True) if block.site == site]
+        kwh = sum(here, np.zeros(week.grid.n_slots)) * week.grid.slot_h
+        found[site] = np.divide(kg, kwh, out=np.zeros(week.grid.n_slots), where=kwh > 0.0)
+    return found
 
 
 def _flows(week: Week, schedule: Schedule, runs: list[RunSlots]) -> list[BlockFlows]:
@@ -171,11 +225,12 @@ def _flows(week: Week, schedule: Schedule, runs: list[RunSlots]) -> list[BlockFl
     first = np.searchsorted(parts.slot, np.arange(week.grid.n_slots))
     flows = []
     for block in week.blocks:
+        here = week.here(block)
         it_kw = block_it_kw(week, block, runs, parts)
         powered = week.plant_powered(block)[parts.slot]
         ends_kw = (np.minimum.reduceat(it_kw, first), np.maximum.reduceat(it_kw, first))
-        cold = cold_flows(week, block, decided[block.name], *ends_kw, within_import=True)
-        state = state_at(week, block, it_kw, cold.heat_sold_kw_th, cold.tank_kw, parts.slot)
+        cold = cold_flows(here, block, decided[block.name], *ends_kw, within_import=True)
+        state = state_at(here, block, it_kw, cold.heat_sold_kw_th, cold.tank_kw, parts.slot)
         flows.append(
             dispatch(
                 parts.mean(it_kw),
@@ -203,7 +258,7 @@ def _block_plan(block: Block, flows: BlockFlows, week: Week) -> BlockPlan:
         charge_kw=published(flows.charge_kw),
         discharge_kw=published(flows.discharge_kw),
         battery_kwh=published(flows.battery_kwh),
-        supply_setpoint_c=published(requested_c(week, block)),
+        supply_setpoint_c=published(requested_c(week.here(block), block)),
         wind_kw=() if block.wind is None else published(flows.wind_kw),
         export_kw=() if block.export is None else published(flows.export_kw),
         generators=tuple(

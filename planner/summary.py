@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from planner.export import agreements_view, own_supply, power_view, wording
+from planner.export import agreements_view, geography_view, own_supply, power_view, wording
 from planner.gang_facts import failure_note, gang_facts, points_left_out
 from planner.timegrid import iso, week_name
 
@@ -69,6 +69,7 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
         **own_supply.figures(week, found),
         **power_view.figures(found),
         **agreements_view.figures(outcome),
+        **geography_view.figures(found),
         "battery_change_kwh": found.battery_change_kwh,
         "water_l": found.water_l,
         "peak_kw": found.peak_kw,
@@ -171,6 +172,7 @@ def closing_lines(outcome: Outcome, files: Mapping[str, str]) -> tuple[str, ...]
         f"deadlines  {kept} of {found.deadlines} kept{names}{broken}",
         *(f"offer      {sentence.removeprefix('Offer ')}" for sentence in power_view.offer_sentences(outcome)),
         *agreements_view.closing_lines(outcome),
+        *geography_view.closing_lines(outcome),
         f"files      {_within(tuple(files.values()))}",
     )
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.band import Band
+    from planner.geography import OtherSite, Transfer
     from planner.heat import HeatSale
     from planner.objective import Objective
     from planner.uncertainty import Uncertainty
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 
 BESIDE = ("accounting", "bands")
 """Fields of a week that decide nothing, so that its digest leaves them out."""
+NEWER = ("objective", "uncertainty", "others", "zone")
+"""Fields that joined after weeks had been digested: at their default they are left out too."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,7 @@ class Block:
         wind: Its wind turbines, or None.
         generators: Its groups of generators.
         export: Its right to export, or None.
+        site: Name of its site where that is another than the one that the week is named after, else "".
     """
 
     power: PowerBlock
@@ -137,6 +141,7 @@ class Block:
     wind: WindTurbines | None = field(default=None, metadata=LATER)
     generators: tuple[Generator, ...] = field(default=(), metadata=LATER)
     export: GridExport | None = field(default=None, metadata=LATER)
+    site: str = field(default="", metadata=LATER)
 
     @property
     def name(self) -> str:
@@ -221,11 +226,13 @@ class PoolOption:
         pool: Name of the pool.
         tokens_per_gpu_s: Useful tokens per second and GPU at the highest operating point.
         points: Operating points worth planning with (`power.gpu.concave_points`), by rising limit.
+        transfers: What brings the run's data there before it may start.
     """
 
     pool: str
     tokens_per_gpu_s: float
     points: tuple[OperatingPoint, ...]
+    transfers: tuple[Transfer, ...] = field(default=(), metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -319,6 +326,8 @@ class Week:
         contracts: Energy contracts in force and on offer.
         objective: What the plan makes small, beside the prices.
         uncertainty: Paths and heat that the plan looks at beside the forecast, or None for the forecast alone.
+        others: Further sites; blocks name theirs.
+        zone: Grid zone of the site that the week is named after, told where there are others.
         accounting: What carbon accounts are kept by, or None for none; it decides nothing, so the digest leaves it out.
         bands: What is not known of signals that were forecast here; for people, no plan depends on it.
     """
@@ -339,6 +348,8 @@ class Week:
     contracts: tuple[EnergyContract, ...] = field(default=(), metadata=LATER)
     objective: Objective = field(default=BY_PRICE, metadata=LATER)
     uncertainty: Uncertainty | None = field(default=None, metadata=LATER)
+    others: tuple[OtherSite, ...] = field(default=(), metadata=LATER)
+    zone: str = field(default="", metadata=LATER)
     accounting: Accounting | None = None
     bands: tuple[Band, ...] = ()
 
@@ -365,6 +376,23 @@ class Week:
     def demand_registers(self) -> tuple[DemandRegister, ...]:
         """The peaks that are billed in this horizon's months."""
         return demand_registers(self.tariff, self.quarters)
+
+    def here(self, block: Block) -> Week:
+        """Return the week as a block's own site sees it: with that site's signals, tariff and time."""
+        return self.seen_from(block.site)
+
+    def seen_from(self, site: str) -> Week:
+        """Return the week as a site sees it: its own, or for "" the one that it is named after."""
+        return self._seen_from[site] if self.others and site else self
+
+    @cached_property
+    def _seen_from(self) -> dict[str, Week]:
+        return {
+            one.name: replace(
+                self, signals=one.signals, tariff=one.tariff, timezone=one.timezone, others=(), uncertainty=None
+            )
+            for one in self.others
+        }
 
     def contract_kw(self, contract: EnergyContract) -> npt.NDArray[np.float64]:
         """Return what a contract delivers per slot if it is bought whole, kW, shape (T,)."""
@@ -416,15 +444,15 @@ class Week:
         It is off where import and generators could not carry even what the plant takes without any IT power, as before
         the block's service begins and in a full outage; no IT power is possible there.
         """
-        return stands_powered(block.plant, self.firm_kw(block), self.signals)
+        return stands_powered(block.plant, self.firm_kw(block), self.here(block).signals)
 
     def solar_kw(self, block: Block, signals: Signals | None = None) -> npt.NDArray[np.float64]:
         """Return the solar power on offer in `block` per slot, kW, shape (T,); by other signals where given."""
-        return self._made_kw(block.solar, None, signals)
+        return self._made_kw(block.solar, None, signals or self.here(block).signals)
 
     def wind_kw(self, block: Block, signals: Signals | None = None) -> npt.NDArray[np.float64]:
         """Return the wind power on offer in `block` per slot, kW, shape (T,); by other signals where given."""
-        return self._made_kw(None, block.wind, signals)
+        return self._made_kw(None, block.wind, signals or self.here(block).signals)
 
     def ppa_kw(self, ppa: Ppa, signals: Signals | None = None) -> npt.NDArray[np.float64]:
         """Return what an agreement delivers per slot, kW, shape (T,); by other signals where given.
@@ -502,7 +530,8 @@ class Week:
 
     def canonical(self) -> bytes:
         """Return the inputs as canonical JSON, the same bytes for the same inputs on any machine."""
-        beside = BESIDE if self.objective != BY_PRICE else (*BESIDE, "objective")
+        unused = {f.name for f in fields(self) if f.name in NEWER and _unused(getattr(self, f.name), f.default)}
+        beside = {*BESIDE, *unused}
         told = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name not in beside}
         return json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 

@@ -57,8 +57,14 @@ def plant(table: model.CoolingTable) -> CoolingPlant:
     return factories[table.kind](table.rated_it_kw, provenance=told, **values)
 
 
-def block(table: model.BlockTable, place: build_supply.Place) -> SiteBlock:
-    """Return a power block with what stands behind its meter."""
+def block(table: model.BlockTable, place: build_supply.Place, site: str = "") -> SiteBlock:
+    """Return a power block with what stands behind its meter.
+
+    Args:
+        table: What the file says of it.
+        place: Where it stands.
+        site: Name of its further site, or "" for the one that the file is named after.
+    """
     tz = place.tz
     power = PowerBlock(
         name=table.name,
@@ -93,6 +99,7 @@ def block(table: model.BlockTable, place: build_supply.Place) -> SiteBlock:
         wind=build_supply.wind(table.wind),
         generators=tuple(build_supply.generator(one, place) for one in table.generator),
         export=build_supply.export(table.export),
+        site=site,
     )
 
 

@@ -11,6 +11,7 @@ from planner.config.block_checks import check_blocks
 from planner.config.build_objective import check_objective
 from planner.config.draft import Draft, Placed
 from planner.config.faults import did_you_mean
+from planner.config.geography_checks import check_geography
 from planner.config.goodput_checks import check_goodput
 from planner.config.pool_checks import check_gpus, check_pools
 from planner.config.power_checks import check_power
@@ -57,7 +58,7 @@ def check(draft: Draft, catalogue: Mapping[str, GpuType], folder: Path) -> tuple
     pools = check_pools(draft, gpus, tz)
     warnings = check_runs(draft, pools, gpus, tz, slot_minutes)
     check_goodput(draft)
-    return warnings + check_sources(draft, folder)
+    return warnings + check_sources(draft, folder) + check_geography(draft, folder)
 
 
 def _timezone(draft: Draft) -> ZoneInfo:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.config import build, build_objective, build_power, build_supply, model
+from planner.config import build, build_geography, build_objective, build_power, build_supply, model
 from planner.config.accounts import read_accounting
 from planner.config.build_goodput import saves_s
 from planner.config.catalogue import gpu_catalogue
@@ -118,6 +118,10 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...], known: dict[str, G
     tariff: model.TariffTable = draft.single["tariff"].table
     tz = zone(place.timezone)
     around = build_supply.place_of(place, draft.single["carbon"].table, tz)
+    others = tuple(build_geography.other_place(placed.table, place) for placed in draft.other_sites)
+    around_others = build_geography.places_of(others, draft.single["carbon"].table, tz)
+    links = [placed.table for placed in draft.links]
+    site_of_block = {placed.table.name: placed.table.site or place.name for placed in draft.blocks}
     gpus = known | {key: build.gpu_type(key, own.table) for key, own in draft.gpus.items()}
     pools = tuple(build.pool(placed.table, gpus, tz) for placed in draft.pools)
     by_name = {pool.name: pool for pool in pools}
@@ -139,10 +143,24 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...], known: dict[str, G
         ),
         contracts=tuple(build_power.contract(placed.table, place.zone, tz) for placed in draft.contracts),
         prices=Prices(place.currency, prices.carbon_per_t, prices.water_per_m3, prices.lateness_per_gpu_h),
-        blocks=tuple(build.block(placed.table, around) for placed in draft.blocks),
-        pools=pools,
+        others=others,
+        blocks=tuple(
+            build.block(
+                table,
+                around_others.get(site_of_block[table.name], around),
+                site_of_block[table.name] if site_of_block[table.name] in around_others else "",
+            )
+            for table in (placed.table for placed in draft.blocks)
+        ),
+        pools=tuple(by_name.values()),
         runs=tuple(
-            build.run(run, draft.sweeps.seen_by(run.name, by_name), horizon, tz, saving, saves[run.name])
+            build_geography.with_data(
+                build.run(run, draft.sweeps.seen_by(run.name, by_name), horizon, tz, saving, saves[run.name]),
+                run.data,
+                by_name,
+                site_of_block,
+                links,
+            )
             for run in (placed.table for placed in draft.runs)
         ),
         warnings=warnings,

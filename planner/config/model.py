@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from planner.config import fields, gang_tables, objective_table, power_tables, supply_tables
+from planner.config import fields, gang_tables, geography_tables, objective_table, power_tables, source_tables, supply_tables
 from planner.config.fields import (
     Chance,
     Efficiency,
@@ -29,34 +29,14 @@ from planner.config.fields import (
 )
 
 Table = fields.Table
+ProviderTable = source_tables.ProviderTable
+SourcesTable = source_tables.SourcesTable
 GoodputTable = gang_tables.GoodputTable
 GpuTable = gang_tables.GpuTable
 OperatingPointTable = gang_tables.OperatingPointTable
 RunGoodputTable = gang_tables.RunGoodputTable
 BatteryTable = supply_tables.BatteryTable
 SolarTable = supply_tables.SolarTable
-
-
-class ProviderTable(Table):
-    """A provider of series; its own options, which it reads and checks itself, stand beside these keys."""
-
-    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, frozen=True)
-
-    provider: Literal[
-        "csv",
-        "demo",
-        "electricity-maps",
-        "eia",
-        "energy-charts",
-        "entsoe",
-        "open-meteo",
-        "uk-carbon-intensity",
-        "watttime",
-    ] = Field(description="name of the provider")
-    zone: str | None = Field(default=None, description="zone as the provider names it; the site's zone where left out")
-    fallback: list[ProviderTable] = Field(
-        default=[], description="providers that are asked in turn where it has nothing fresh"
-    )
 
 
 class SiteTable(Table):
@@ -228,6 +208,7 @@ class BlockTable(Table):
     """A part of the site behind one grid connection."""
 
     name: Name = Field(description="name of the block")
+    site: Name | None = Field(default=None, description="name of its [[other_site]]; that of [site] where left out")
     capacity_kw: float = Field(ge=1, le=1e8, description="largest facility power and grid import, kW (1 MW = 1000)")
     available_from: When | None = Field(default=None, description="first instant of service")
     available_until: When | None = Field(default=None, description="first instant after service")
@@ -344,6 +325,9 @@ class RunTable(Table):
     on_off_grid_h: Hours | None = Field(default=None, description="grid of starts and stops, h")
     tokens_done: float = Field(ge=0, le=1e20, default=0.0, description="tokens made before the horizon")
     running_in: str | None = Field(default=None, description="pool in which it runs as the horizon starts")
+    data: geography_tables.DataTable | None = Field(
+        default=None, description="where its data lies; everywhere where left out"
+    )
     goodput: RunGoodputTable | None = Field(
         default=None, description="how its gang fails and saves; as in [goodput] where left out"
     )
@@ -380,14 +364,6 @@ class DemandResponseTable(Table):
     )
 
 
-class SourcesTable(Table):
-    """Where the series come from; the bundled synthetic demo where left out."""
-
-    carbon: ProviderTable | None = Field(default=None, description="carbon intensity")
-    price: ProviderTable | None = Field(default=None, description="energy price")
-    weather: ProviderTable | None = Field(default=None, description="dry bulb, wet bulb, sun and wind")
-
-
 class SiteFile(Table):
     """A gridpace site file."""
 
@@ -410,6 +386,8 @@ class SiteFile(Table):
     demand_response: DemandResponseTable = Field(
         default=DemandResponseTable(), description="what the site has agreed to do for the grid"
     )
+    other_site: list[geography_tables.OtherSiteTable] = Field(default=[], description="further sites")
+    link: list[geography_tables.LinkTable] = Field(default=[], description="links between sites for the data of runs")
     gpu: dict[str, GpuTable] = Field(default={}, description="GPU types of your own")
     block: list[BlockTable] = Field(min_length=1, description="power blocks")
     pool: list[PoolTable] = Field(min_length=1, description="GPU pools")

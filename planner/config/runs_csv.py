@@ -2,7 +2,7 @@
 
 `stages` is written `name=tokens@deadline`, several joined by ";", such as
 `pretrain=1.2e12@2024-05-16T18:00; align=3e11@2024-05-19T12:00`.
-`flexibility` is a tier such as 2, or `tier=1; max_loss_share=0.03`.
+`flexibility` is a tier such as 2, or `tier=1; max_loss_share=0.03`. `data` is written `site=north; size_tb=40`.
 `pools` and `power_limits_w` are joined by ";". `tokens_per_gpu_s` is a number or `H100-SXM=945; H200-SXM=1040`.
 """
 
@@ -139,9 +139,16 @@ def _stages(text: str) -> list[dict[str, Any]]:
     return stages
 
 
+def _data(text: str) -> dict[str, Any]:
+    pairs = [part.partition("=") for part in _texts(text)]
+    found = {name.strip(): value.strip() for name, _, value in pairs}
+    return {name: value if name == "site" else _number(value) for name, value in found.items()}
+
+
 _READERS: dict[str, Callable[[str], Any]] = {
     "name": str,
     "running_in": str,
+    "data": _data,
     "sweep": str,
     "sweep_workload": str,
     "goodput": _pairs,
@@ -154,6 +161,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
 }
 
 _FORMS = {
+    "data": "write key=value joined by ;, such as site=north; size_tb=40",
     "stages": "write name=tokens@deadline; ..., such as pretrain=1.2e12@2024-05-16T18:00",
     "power_limits_w": "write watts joined by ;, such as 500; 700",
     "tokens_per_gpu_s": "write a number, or one per GPU type: H100-SXM=945; H200-SXM=1040",

@@ -11,6 +11,7 @@ from power.flexibility import NOTHING_AGREED
 
 if TYPE_CHECKING:
     from planner.config.model import CarbonTable, HorizonTable, PlanTable, SiteTable, SourcesTable
+    from planner.config.other_site import OtherPlace
     from planner.heat import HeatBuyer
     from planner.objective import Objective
     from planner.week import Pool, Prices, Run
@@ -43,6 +44,7 @@ class SiteBlock:
         wind: Its wind turbines, or None.
         generators: Its groups of generators.
         export: Its right to export, or None.
+        site: Name of its further site, or "" for the one that the file is named after.
     """
 
     power: PowerBlock
@@ -54,6 +56,7 @@ class SiteBlock:
     wind: WindTurbines | None = None
     generators: tuple[Generator, ...] = ()
     export: GridExport | None = None
+    site: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,7 @@ class Site:
         contracts: Energy contracts in force and on offer.
         ppas: Power purchase agreements.
         history_days: How far before a week forecasts look, days.
+        others: Further sites.
         objective: What plans make small, beside the prices.
     """
 
@@ -102,6 +106,7 @@ class Site:
     contracts: tuple[EnergyContract, ...] = ()
     ppas: tuple[Ppa, ...] = ()
     history_days: int = 730
+    others: tuple[OtherPlace, ...] = ()
     objective: Objective = BY_PRICE
 
     @property

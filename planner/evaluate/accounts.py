@@ -14,7 +14,6 @@ from planner.evaluate.record import CostTerms, Violation
 from planner.timegrid import iso
 from power.battery import FREE
 from power.carbon import carbon_kg
-from power.export import export_price_per_kwh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -89,18 +88,24 @@ def lateness_cost(week: Week, seen: RunTrace) -> float:
 
 
 def cost_terms(
-    week: Week, signals: Signals, seen: Sequence[BlockReplay], traces: Sequence[RunTrace], bill: Bill, ppa: float
+    week: Week, seen: Sequence[BlockReplay], traces: Sequence[RunTrace], bill: Bill, site_kg: float, **beside: float
 ) -> CostTerms:
-    """Return the horizon's money by what it is for; `ppa` is what agreements come to."""
+    """Return the horizon's money by what it is for.
+
+    Args:
+        week: All inputs.
+        seen: The replay of every block.
+        traces: The replay of every run.
+        bill: The bill of the import.
+        site_kg: Carbon of all that counts, kgCO2e.
+        beside: Terms that are worked out elsewhere: `export`, `ppa`, `transfer`.
+    """
     slot_h, blocks = week.grid.slot_h, [replay.result for replay in seen]
-    site_kw = np.sum([b.import_kw for b in blocks], axis=0)
     wear = sum(
         float(result.discharge_kw.sum()) * slot_h * block.battery.wear_cost_per_kwh
         for block, result in zip(week.blocks, blocks, strict=True)
         if block.battery is not None
     )
-    site_kg = float(carbon_kg(signals.ci_gco2_per_kwh, site_kw, slot_h).sum())
-    site_kg += sum(float(b.generation_kg.sum()) for b in blocks)
     return CostTerms(
         energy=bill.energy,
         demand=bill.demand,
@@ -111,12 +116,6 @@ def cost_terms(
         over_budget=over_budget_cost(week, site_kg),
         contracts=bill.contracted,
         generation=sum(generation_money(week, b, replay.own) for b, replay in zip(week.blocks, seen, strict=True)),
-        export=sum(
-            -float(export_price_per_kwh(b.export, signals.price_per_kwh) @ result.export_kw) * slot_h
-            for b, result in zip(week.blocks, blocks, strict=True)
-            if b.export is not None
-        ),
-        ppa=ppa,
         stored=sum(
             -float(result.battery_kwh[-1]) * b.battery.final_worth_per_kwh
             for b, result in zip(week.blocks, blocks, strict=True)
@@ -127,4 +126,5 @@ def cost_terms(
             for block, result in zip(week.blocks, blocks, strict=True)
             if block.heat is not None
         ),
+        **beside,
     )

@@ -6,15 +6,10 @@ from typing import TYPE_CHECKING
 
 from planner.evaluate.finding import figure
 from planner.evaluate.record import Violation
-from power.carbon import carbon_kg
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    import numpy as np
-    import numpy.typing as npt
-
-    from planner.evaluate.record import BlockResult
     from planner.week import Week
     from trainer_hooks.calendar import CarbonBudgetPlan
 
@@ -23,16 +18,13 @@ KEPT_SHARE = 1e-6
 SITE = "the site"
 
 
-def check_budget(
-    week: Week, stated: CarbonBudgetPlan | None, import_kw: npt.NDArray[np.float64], blocks: Sequence[BlockResult]
-) -> Iterator[Violation]:
+def check_budget(week: Week, stated: CarbonBudgetPlan | None, kg: float) -> Iterator[Violation]:
     """Yield what is wrong with a calendar's carbon budget; one that it misses and says so breaks no promise.
 
     Args:
         week: All inputs.
         stated: What the calendar says of the budget.
-        import_kw: Import of the site by the replay of the calendar, kW, shape (T,).
-        blocks: The same replay's blocks.
+        kg: Carbon of all that counts by the replay of the calendar, kgCO2e.
     """
     budget = week.objective.budget
     if budget is None or stated is None:
@@ -41,8 +33,6 @@ def check_budget(
             sentence = f"the calendar and the site differ on the carbon budget: {missing}"
             yield Violation("carbon-budget", SITE, None, "", "", "", sentence)
         return
-    kg = float(carbon_kg(week.signals.ci_gco2_per_kwh, import_kw, week.grid.slot_h).sum())
-    kg += sum(float(block.generation_kg.sum()) for block in blocks)
     for told, number, right in (("a budget", stated.most_kg, budget.most_kg), ("its carbon", stated.planned_kg, kg)):
         if abs(number - right) > 1e-5 + STATED_SHARE * abs(right):
             sentence = f"the calendar states {told} of {figure(number)} kg, but it is {figure(right)} kg"

@@ -121,6 +121,20 @@ def import_carbon_kg(parts: Sequence[SitePart], blocks: Sequence[BlockResult], s
     )
 
 
+def emitted_kg(week: Week, signals: Signals | None, traces: Sequence[RunTrace], blocks: Sequence[BlockResult]) -> float:
+    """Return all carbon that counts: of the import of every site, of generators, and of bringing data, kgCO2e.
+
+    Args:
+        week: All inputs.
+        signals: Grid and weather as they were, or None for the week's own.
+        traces: The replay of every run.
+        blocks: The judge's figures of every block.
+    """
+    imported = import_carbon_kg(seen_by_site(week, signals), blocks, week.grid.slot_h)
+    made = sum(float(block.generation_kg.sum()) for block in blocks)
+    return imported + made + sum(m.carbon_kg for m in moved(week, traces))
+
+
 def export_money(parts: Sequence[SitePart], blocks: Sequence[BlockResult], slot_h: float) -> float:
     """Return what export comes to at each site's price, below zero where it earns."""
     results = {block.block: block for block in blocks}

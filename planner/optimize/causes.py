@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.geography import ready_h
 from planner.optimize.gangs import rated_hours
 
 if TYPE_CHECKING:
@@ -81,6 +82,9 @@ def _window(program: Program, gang: Gang, due: Due) -> str | None:
 def _closed(program: Program, gang: Gang) -> str:
     week, start = program.week, gang.run.earliest_start
     others = "the GPUs in service, the power and the cooling of its pools leave no more"
+    if any(option.transfers for option in gang.run.options):
+        brought = ", ".join(f"{o.pool} after {ready_h(o):.1f} h" for o in gang.run.options if o.transfers)
+        others = f"its data is only there in {brought}, or {others}"
     if start <= week.grid.start:
         return others
     return f"it may start from {start.astimezone(week.tz):%Y-%m-%d %H:%M %Z} only, or {others}"

@@ -39,7 +39,7 @@ class GangOption:
         points: Operating points by rising power.
         rate: Work per hour at full throughput: tokens per second over those of the run's best pool.
         running: Whether the run is on here as the horizon starts.
-        chosen: Column of the choice of this pool, or None where there is no other.
+        chosen: Column of the choice of this pool, or None where there is no other and no data to bring.
         on: Cell -> column, for the open cells.
         start: Cell -> column of a start with a reload.
         stop: Cell -> column of a stop before that cell.
@@ -148,7 +148,7 @@ def _option(
 ) -> GangOption:
     points = tuple(sorted(option.points, key=lambda p: p.it_w_per_gpu))
     running = run.running_in == option.pool
-    chosen = prob.add_variable(f"pool_{here}", cat="Binary") if choices > 1 else None
+    chosen = prob.add_variable(f"pool_{here}", cat="Binary") if choices > 1 or option.transfers else None
     on, start, stop = {}, {}, {}
     lower: dict[tuple[int, int], pulp.LpVariable] = {}
     for c in range(cells.count):
@@ -158,7 +158,8 @@ def _option(
                 start[c] = prob.add_variable(f"start_{here}_{c}", 0, 1)
         if c > 0 and is_open[c - 1]:
             stop[c] = prob.add_variable(f"stop_{here}_{c}", 0, 1)
-    paid = energy_worth(week) < 0
+    pool = week.pool(option.pool)
+    paid = np.any([energy_worth(week.here(week.block(name))) < 0 for name, _ in pool.shares], axis=0)
     for c, y in on.items():
         for t in cells.slots(c):
             shares = [prob.add_variable(f"at_{here}_{t}_{k}", 0, 1) for k in range(len(points) - 1)]
@@ -168,7 +169,7 @@ def _option(
             if paid[t] and len(shares) > 1:
                 _neighbour_rows(prob, f"{here}_{t}", y, shares)
     gang = GangOption(
-        option, week.pool(option.pool), points, option.tokens_per_gpu_s / best, running, chosen, on, start, stop, lower
+        option, pool, points, option.tokens_per_gpu_s / best, running, chosen, on, start, stop, lower
     )
     _spell_rows(prob, here, cells, gang)
     return gang

@@ -49,7 +49,7 @@ class Greedy:
     def __init__(self, program: Program, pace: Pace) -> None:
         week = program.week
         self._program, self._pace = program, pace
-        self._worth = energy_worth(week)
+        self._worth = {p.name: energy_worth(week.here(week.block(p.block))) for p in week.pools}
         self._gpus = {p.name: p.gpus_in_service(week.grid).astype(np.float64) for p in week.pools}
         self._limits = {b.limits.block.name: b.limits for b in program.blocks}
         self._it_kw = {name: limits.idle_kw.copy() for name, limits in self._limits.items()}
@@ -111,7 +111,7 @@ class Greedy:
                 continue
             hours = float(cells.edges[after] - cells.edges[first]) * slot_h
             work = min(left, max(0.0, hours - lost_h) * rate)
-            worth = float(self._worth[cells.edges[first] : cells.edges[after]].mean())
+            worth = float(self._worth[option.pool.name][cells.edges[first] : cells.edges[after]].mean())
             rank = worth if self._pace is Pace.FAST_WHEN_CHEAP else float(first)
             late = sum(max(0.0, float(cells.edges[after]) - due.short[0][0]) for due in gang.due if due.short)
             least_h = self._least_h(gang, option, first, after)

@@ -28,6 +28,7 @@ from planner.optimize.changes import (
 )
 from planner.optimize.keeping import Promise, can_keep, conflict, promises_of
 from planner.optimize.search import plan
+from planner.optimize.supply_changes import supply_kinds
 from planner.timegrid import local_midnight
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ def physics_mends(week: Week, options: PlanOptions) -> tuple[Mend, ...]:
             kinds.append((partial(FasterRamp, name), MOST_RAMP * power.ramp_kw_per_min))
         if battery is not None and battery.final_share > battery.min_share:
             kinds.append((partial(_emptier, block), battery.final_share - battery.min_share))
+        kinds += supply_kinds(week, block)
         for make, most in kinds:
             size = _smallest(partial(_feasible, week, make), most)
             change = None if size is None else make(size)

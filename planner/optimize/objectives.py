@@ -8,6 +8,7 @@ import numpy as np
 
 from planner.objective import CARBON, COST, LATENESS, MEASURES, WATER
 from planner.optimize.own_supply import generation_carbon_terms
+from planner.optimize.transfers import transfer_carbon_terms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,13 +48,14 @@ def measure_terms(
     water: Terms = []
     late: Terms = []
     for block in blocks:
-        kg = week.signals.ci_gco2_per_kwh / 1000.0 * slot_h
+        kg = week.here(block.limits.block).signals.ci_gco2_per_kwh / 1000.0 * slot_h
         carbon += [(v, float(c)) for v, c in zip(block.grid, kg, strict=True)]
         carbon += generation_carbon_terms(block.own, KG_IS_MONEY, slot_h)
         water_l = block.limits.envelope.water_l_per_kwh * slot_h
         for t, per_kw in enumerate(water_l.tolist()):
             like = [] if block.cold is None else block.cold.like_it(t)
             water += [(block.it[t], per_kw), *((v, c * per_kw) for v, c in like)]
+    carbon += transfer_carbon_terms(week, gangs, 1.0, power_kw)
     for gang in gangs:
         gpu_h = gang.run.lateness_weight * gang.run.gpus / power_kw
         late += [(v, gpu_h) for due in gang.due for _, v in due.short]

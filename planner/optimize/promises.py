@@ -64,6 +64,8 @@ def _shortfall(solved: Solved, place: int, due: Due, short: float) -> Shortfall:
 
 def _why(program: Program, fact: RunFacts) -> str:
     week = program.week
+    if fact.option is not None:
+        week = week.here(week.block(week.pool(fact.option.pool).block))
     if fact.option is None or not fact.on.any():
         return "does not run: nothing is due" if fact.gang.work_h <= 0 else "does not run in this horizon"
     ci, price = week.signals.ci_gco2_per_kwh, week.rates().total_per_kwh

@@ -17,7 +17,6 @@ from pathlib import Path
 from planner.optimize import PlanOptions, plan
 from planner.optimize.scale.classes import EVERY_RUN
 from planner.optimize.scale.fluid import Fluid
-from planner.optimize.scale.site import power_unit_kw
 from planner.sources.cache import default_folder
 from tests.bench.machine import describe, table
 from tests.bench.peers.answer import BadAnswerError, ratio
@@ -25,13 +24,12 @@ from tests.bench.peers.deferrable_task import deferrable_task, deferrable_week
 from tests.bench.peers.environment import EnvironmentFailedError, ask, make
 from tests.bench.peers.fluid_task import CASES, crowd_of, fluid_task
 from tests.bench.peers.plan_answer import SAME, Built, Deferred, apart, middle, read_built, read_deferred
-from tests.bench.peers.timed_reply import Solve, reply
+from tests.bench.peers.timed_reply import reply, solver
 
 HERE = Path(__file__).resolve().parent
 REQUIREMENTS = HERE / "planner_peers.txt"
 FLUID_PEERS = (HERE / "peers/linopy_fluid.py", HERE / "peers/pypsa_fluid.py")
 EMHASS = HERE / "peers/emhass_plan.py"
-MOST_S = 1_800.0  # of solving, in our own path
 EXACT = PlanOptions(gap_target=0.0, time_limit_s=120.0)
 TOLD = """\
 - linopy states the same program, with the columns and all but the empty rows of ours.
@@ -49,9 +47,7 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     if options.own:
         gangs = crowd_of(*CASES[options.own])
-        reply(
-            "gridpace", ("highspy", "numpy", "scipy"), lambda: _own(Fluid(gangs, EVERY_RUN), power_unit_kw(gangs.week))
-        )
+        reply("gridpace", ("highspy", "numpy", "scipy"), lambda: solver(Fluid(gangs, EVERY_RUN)._model._highs))
         return
     if options.rounds < 1:
         parser.error("--rounds must be 1 or more")
@@ -62,7 +58,7 @@ def main(arguments: list[str]) -> None:
     except (EnvironmentFailedError, BadAnswerError) as error:
         sys.exit(f"no comparison with linopy, PyPSA and EMHASS: {error}")
     print(describe(), end="\n\n")
-    print(f"One thread, simplex; medians of {options.rounds} processes of each path.\n")
+    print(f"One thread, interior point without crossover; medians of {options.rounds} processes of each path.\n")
     print(_versions([*next(iter(fluid.values())), *deferred]), end="\n\n")
     optima = [(one.objective, ways[0].objective) for ways in (*fluid.values(), deferred) for one in ways[1:]]
     print(table(["case", "path", "optimum", "apart, of ours", ""], _agreement(fluid, deferred)), end="\n\n")
@@ -72,17 +68,6 @@ def main(arguments: list[str]) -> None:
     head = ["case", "path", "columns", "rows", "build, CPU s", "over ours", "solve, CPU s", "build + solve, s"]
     print(table([*head, "over ours", "build holds, MiB", "peak, MiB"], _costs(fluid)), end="\n\n")
     print(table(["small plan", "first, CPU s", "best, CPU s", "best, s"], _small(deferred)))
-
-
-def _own(fluid: Fluid, unit_kw: float) -> Solve:
-    def solve() -> dict[str, float]:
-        found = fluid.solve(MOST_S)
-        if found is None:
-            raise RuntimeError(f"HiGHS finds no optimum in {MOST_S:.0f} s")
-        columns, rows = fluid.size
-        return {"objective": found.objective / unit_kw, "columns": columns, "rows": rows}
-
-    return solve
 
 
 def _fluid(python: Path, name: str, rounds: int) -> list[Built]:

@@ -58,6 +58,7 @@ def test_every_key_of_a_run_table_is_a_column(tmp_path):
         "goodput": "failures_per_gpu_day=0.01; restart_s=900",
         "sweep": "sweep.csv",
         "sweep_workload": "mine",
+        "data": "site=my-site; size_tb=40",
         "flexibility": "tier=1; max_loss_share=0.03",
     }
     assert set(cells) == set(COLUMNS)

@@ -15,6 +15,7 @@ def unsupported(week: Week) -> tuple[str, ...]:
     found = [what for block in week.blocks for what in _of_block(block)]
     found += [f"energy contract {contract.name!r}" for contract in week.contracts]
     found += [f"power purchase agreement {ppa.name!r}" for ppa in week.ppas]
+    found += [f"site {other.name!r}" for other in week.others]
     found += [f"goals of {name}" for name in dict.fromkeys(goal.measure for goal in week.objective.counted)]
     return tuple(found)
 

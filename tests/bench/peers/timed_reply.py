@@ -13,7 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-HIGHS = {"output_flag": False, "threads": 1, "random_seed": 0, "solver": "simplex"}
+HIGHS = {
+    "output_flag": False, "threads": 1, "random_seed": 0, "solver": "ipm", "run_crossover": "off",
+    "ipm_optimality_tolerance": 1e-8,
+}  # fmt: skip
 """Options that all paths solve with."""
 
 Solve = Callable[[], dict[str, float]]
@@ -59,7 +62,8 @@ def solver(highs: Any) -> Solve:
 
     def solve() -> dict[str, float]:
         for name, value in HIGHS.items():
-            highs.setOptionValue(name, value)
+            if str(highs.setOptionValue(name, value)) != "HighsStatus.kOk":
+                raise RuntimeError(f"HiGHS refuses option {name}")
         highs.run()
         status = highs.modelStatusToString(highs.getModelStatus())
         if status != "Optimal":
