@@ -115,7 +115,7 @@ def planned(
     money = _money(site, found.signals)
     weights, planned_by = ((CARBON, MONEY), ("carbon", "price")) if money else ((CARBON,), ("carbon",))
     unpriced = {} if money else {"price": np.zeros(_N_HOURS)}
-    options = PlanOptions(site.plan.gap_target, site.plan.time_limit_s)
+    options = PlanOptions(site.plan.gap_target, site.plan.time_limit_s, site.plan.method)
     tasks, left_out = [], 0
     for i in range(0, len(found.origins), every_days):
         origin = found.origins[i]

@@ -96,7 +96,7 @@ def explained(
 
     settings = load_site(site).plan
     limit_s = settings.time_limit_s if time_limit_s is None else time_limit_s
-    options = PlanOptions(gap_target=settings.gap_target, time_limit_s=limit_s)
+    options = PlanOptions(gap_target=settings.gap_target, time_limit_s=limit_s, method=settings.method)
     return explain(week, header, runs, asked=asked or Asked(), options=options if mends else None)
 
 

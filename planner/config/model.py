@@ -66,6 +66,10 @@ class PlanTable(Table):
 
     gap_target: float = Field(default=0.01, gt=0, le=0.5, description="certified gap at which the planner stops, share")
     time_limit_s: float = Field(default=45.0, ge=1, le=86_400, description="longest planning time, s")
+    method: Literal["auto", "gangs", "scale"] = Field(
+        default="auto",
+        description="`gangs` plans every gang by itself, `scale` classes of like runs; `auto` takes `scale` beyond 40 runs",
+    )
 
 
 class ForecastTable(Table):

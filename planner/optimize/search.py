@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 LONGEST_S = 86_400.0
 MOST_DECISIONS = 1_000_000  # some 2.5 GB and minutes to build
 MANY = 40  # runs; beyond them classes of like runs give the better plan in the same time
-METHODS = ("auto", "whole", "classes")
+METHODS = ("auto", "gangs", "scale")
 GAP_NOISE = 1e-7  # a program solved to its end leaves this much between its two numbers
 
 
@@ -49,8 +49,8 @@ class PlanOptions:
     Args:
         gap_target: Certified gap at which the search stops, share of the objective.
         time_limit_s: Seconds after which the best plan so far is taken, from the call on; at most a day.
-        method: "whole" for the whole program, "classes" for classes of like runs (`planner.optimize.scale`), "auto" for
-            classes where there are more than `MANY` runs and the week has no part that only the whole program plans.
+        method: "gangs" for the whole program, "scale" for classes of like runs (`planner.optimize.scale`), "auto" for
+            "scale" where there are more than `MANY` runs and the week has no part that only the whole program plans.
     """
 
     gap_target: float = 0.01
@@ -123,7 +123,7 @@ def plan(week: Week, options: PlanOptions, starts: Sequence[Choices] = ()) -> Pl
 def _by_classes(week: Week, options: PlanOptions) -> bool:
     if options.method == "auto":
         return len(week.runs) > MANY and not unsupported(week)
-    return options.method == "classes"
+    return options.method == "scale"
 
 
 def _check_size(week: Week) -> None:

@@ -30,7 +30,7 @@ def check_supported(week: Week) -> None:
     if found:
         raise ConfigError(
             f"planning {len(week.runs):,} runs by classes of like runs does not know {', '.join(found)}",
-            fix="plan fewer runs by the whole program, or leave these parts out of the site",
+            fix='plan fewer runs with method = "gangs" in [plan], or leave these parts out of the site',
         )
 
 
