@@ -11,11 +11,12 @@ import pytest
 from planner.errors import Infeasible
 from planner.optimize import PlanOptions, mends, plan
 from planner.optimize.changes import FasterRamp, LowerFinalCharge, MoreCooling, MorePower
+from planner.optimize.scale import ManyGangs
 from planner.optimize.supply_changes import LongerPermit, ShorterUpTime, SmallerReserve
 from planner.pipeline import plan_or_mends
 from power.blocks import Derating
 from power.generation import Generator
-from tests.weeks import at, battery, make_block, make_pool, tiny_week
+from tests.weeks import at, battery, make_block, make_pool, make_run, tiny_week
 from thermal.plant import dry_cooler
 
 OPTIONS = PlanOptions(gap_target=0.02, time_limit_s=10.0)
@@ -110,3 +111,12 @@ def test_what_the_message_proposes_gives_the_week_a_plan_and_half_of_it_none(kin
     (mend,) = [one for one in proposed if re.search(wanted, one.told)]
     with pytest.raises(Infeasible):
         plan(half(mend.change, week).apply(week), OPTIONS)
+
+
+@pytest.mark.parametrize("kind", ["final charge", "reserve"])
+def test_a_week_of_many_gangs_tells_such_a_conflict_too(kind):
+    week, conflict, _ = KINDS[kind]
+    with pytest.raises(Infeasible, match=conflict) as told:
+        ManyGangs(0.05, 10.0).plan(replace(week, runs=tuple(make_run(f"r{i}", 64, 1.0) for i in range(3))))
+    assert told.value.conflicts
+    assert all("block 'hall'" in row for row in told.value.conflicts)

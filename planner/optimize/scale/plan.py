@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.errors import Infeasible
 from planner.optimize.limits import block_limits, energy_worth
 from planner.optimize.scale.assign import Assignment
 from planner.optimize.scale.certificate import Certificate
@@ -16,16 +15,21 @@ from planner.optimize.scale.classes import Fineness
 from planner.optimize.scale.crowd import crowd
 from planner.optimize.scale.dispatching import Dispatcher
 from planner.optimize.scale.fluid import Fluid, Prices
+from planner.optimize.scale.known import known_places
 from planner.optimize.scale.lateness import late_money, lateness_money
 from planner.optimize.scale.room import clear, make_room
 from planner.optimize.scale.supported import check_supported
 from planner.optimize.scale.told import plan_of
+from planner.optimize.scale.unserved import unserved
 from planner.optimize.solver import seconds_left
 from planner.stagger import longest_moves
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
+    from planner.optimize.choices import Choices
     from planner.optimize.scale.crowd import Crowd
     from planner.optimize.scale.dispatching import Dispatched
     from planner.optimize.scale.ground import Placed
@@ -37,8 +41,9 @@ if TYPE_CHECKING:
 CROWDING = (0.5, 1.0, 2.0, 4.0)  # what a cell without room costs, round after round, of a mean cell's price
 LAST_TRIES = 12
 FEW = 150  # runs up to which each is a class by itself
-BATCHES, LEAST_BATCH = 25, 4
-SWEEPS, REPLAN_SWEEPS = 12, 2
+ONE_IN = 120  # gangs of which one answers at the same prices as the next
+LEAST_BATCH, MOST_FILLED, MOST_MOVED = 2, 32, 8  # gangs that answer at once, at most while places are filled and moved
+SWEEPS, REPLAN_SWEEPS = 12, 3
 WORTH_A_SWEEP = 2e-4  # share of the objective that a sweep must bring for another
 PRICE_SHARE = 0.6  # of the time left: prices
 
@@ -77,8 +82,12 @@ class ManyGangs:
         self._places: tuple[Placed | None, ...] = ()
         self._size: tuple[int, int] = (0, 0)
 
-    def plan(self, week: Week) -> Plan:
+    def plan(self, week: Week, start: Choices | None = None) -> Plan:
         """Return the plan of a week.
+
+        Args:
+            week: All inputs.
+            start: A plan of the same runs and slots whose starts, stops and pools are kept where they still have room.
 
         Raises:
             Infeasible: The site cannot even idle.
@@ -92,16 +101,17 @@ class ManyGangs:
         build_s = time.monotonic() - began
         self._prices = fluid.solve(PRICE_SHARE * seconds_left(deadline), interior=True) or _flat(crew)
         ground = Assignment(crew)
-        order = ground.order()
-        batches = np.array_split(order, _batches(len(order)))
-        if ground.ground.ramped:
-            ground.fill(self._prices, batches)
+        if start is not None:
+            _go_on(crew, ground, self._prices, known_places(crew, start, self._prices))
+        elif ground.ground.ramped:
+            ground.fill(self._prices, _batches(ground.order(), MOST_FILLED))
         else:
+            batches = _batches(ground.order(), MOST_FILLED)
             ground.fill(self._prices, batches, CROWDING[0])
             for crowding in CROWDING[1:]:
                 ground.settle(batches, crowding)
             ground.place_all(clear(crew, ground), LAST_TRIES)
-        return self._finish(week, crew, ground, (began, build_s, deadline), calm=False)
+        return self._finish(week, crew, ground, (began, build_s, deadline), calm=start is not None)
 
     def replan(self, week: Week) -> Plan:
         """Return the plan of a week that differs from the last in what pools and blocks may take, from that plan on.
@@ -117,10 +127,7 @@ class ManyGangs:
         began = time.monotonic()
         crew = _crew(week)
         ground = Assignment(crew)
-        ground.keep(self._places)
-        order = ground.order()
-        without = order[[ground.places[run] is None for run in order.tolist()]]
-        ground.fill(self._prices, [without[i : i + LEAST_BATCH] for i in range(0, len(without), LEAST_BATCH)])
+        _go_on(crew, ground, self._prices, self._places)
         timing = (began, time.monotonic() - began, began + self._time_limit_s)
         return self._finish(week, crew, ground, timing, calm=True)
 
@@ -144,8 +151,7 @@ class ManyGangs:
                 make_room(crew, ground, late[:LEAST_BATCH])
                 late = late[LEAST_BATCH:]
             if not calm:
-                shuffled = draw.permutation(order)
-                for batch in np.array_split(shuffled, _batches(len(shuffled))):
+                for batch in _batches(draw.permutation(order), MOST_MOVED):
                     if seconds_left(deadline) <= 0.0:
                         break
                     ground.improve(batch)
@@ -158,9 +164,9 @@ class ManyGangs:
         return plan_of(week, crew, best.places, best.dispatched, best.lateness, quality)
 
 
-def plan_many(week: Week, gap_target: float, time_limit_s: float) -> Plan:
+def plan_many(week: Week, gap_target: float, time_limit_s: float, start: Choices | None = None) -> Plan:
     """Return the plan of a week with many gangs; see `ManyGangs.plan`."""
-    return ManyGangs(gap_target, time_limit_s).plan(week)
+    return ManyGangs(gap_target, time_limit_s).plan(week, start)
 
 
 def fineness(n_runs: int) -> Fineness:
@@ -187,14 +193,21 @@ def _flat(crew: Crowd) -> Prices:
 def _standing(crew: Crowd, dispatcher: Dispatcher, ground: Assignment) -> Standing:
     found = dispatcher.dispatch(ground.ground.it_kw, np.inf)
     if found is None:
-        raise Infeasible(
-            "the site cannot serve its load: batteries, sun and import leave no balance with the gangs placed",
-            "no way to serve the load was found",
-            "relax the battery's final state or reserve",
-            conflicts=(),
-        )
+        raise unserved(crew.week)
     return Standing(tuple(ground.places), found, lateness_money(crew, ground.places))
 
 
-def _batches(n: int) -> int:
-    return max(1, min(BATCHES, n // LEAST_BATCH))
+def _go_on(crew: Crowd, ground: Assignment, prices: Prices, places: Sequence[Placed | None]) -> None:
+    """Take on places of a former plan as far as there is room, the freest giving way, and place the others anew."""
+    ground.keep(places)
+    ground.aim(prices, 1.0)
+    ground.place_all(clear(crew, ground), LAST_TRIES)
+    order = ground.order()
+    without = order[[ground.places[run] is None for run in order.tolist()]]
+    for first in range(0, len(without), LEAST_BATCH):
+        ground.place_all(without[first : first + LEAST_BATCH], LAST_TRIES)
+
+
+def _batches(runs: Ints, most: int) -> list[Ints]:
+    size = max(LEAST_BATCH, min(most, len(runs) // ONE_IN))
+    return np.array_split(runs, max(1, len(runs) // size))
