@@ -89,8 +89,8 @@ def plan_command(
         options = PlanOptions(
             gap_target=made_from.plan.gap_target if gap is None else gap,
             time_limit_s=made_from.plan.time_limit_s if time_limit is None else time_limit,
-        )
             method=made_from.plan.method,
+        )
         for label in (*gathered.labels, *point_notes(gathered)):
             note(f"note: {label}")
         outcome, found = plan_or_mends(gathered, options, stage)

@@ -9,7 +9,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from planner.config import fields, gang_tables, geography_tables, objective_table, power_tables, source_tables, supply_tables
+from planner.config import (
+    fields,
+    gang_tables,
+    geography_tables,
+    objective_table,
+    power_tables,
+    source_tables,
+    supply_tables,
+)
 from planner.config.fields import (
     Chance,
     Efficiency,
