@@ -12,11 +12,14 @@ from planner.gather_sites import gather_others, other_sites
 from planner.idle_power import idle_powered
 from planner.margins import with_margins
 from planner.outlook import FIELDS, FLAT_PRICE, gather_signals
+from planner.precedence import of_week
 from planner.price_slips import check_price_units
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, to_utc, zone
 from planner.week import Block, Signals, Week
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from planner.config.site import Site, SiteBlock
     from planner.outlook import Gathered
     from planner.sources.cache import ResponseCache
@@ -152,22 +155,25 @@ def runs_of_week(site: Site, grid: TimeGrid) -> tuple[tuple[Run, ...], tuple[str
                     grid,
                 )
             )
+    in_time, waiting = of_week(runs, site.runs)
+    told += waiting
     if overdue:
         raise ConfigError(
             f"{site.file}: runs are overdue as the week starts on {iso(grid.start)}: {'; '.join(overdue)}",
             fix="set tokens_done to what they have made, move their deadlines, or plan an earlier week",
         )
-    _check_running(site, runs, grid)
-    if not runs:
+    _check_running(site, in_time, grid)
+    if not in_time:
         raise ConfigError(
             f"{site.file}: no run has work left in the week from {iso(grid.start)}", fix="add a run to the site file"
         )
-    return tuple(runs), tuple(told)
+    return in_time, tuple(told)
 
 
-def _check_running(site: Site, runs: list[Run], grid: TimeGrid) -> None:
+def _check_running(site: Site, runs: Sequence[Run], grid: TimeGrid) -> None:
+    pools = {pool.name: pool for pool in site.pools}
     for pool in site.pools:
-        running = sum(run.gpus for run in runs if run.running_in == pool.name)
+        running = sum(pools[run.running_in].draws(run.gpus).get(pool.name, 0) for run in runs if run.running_in)
         in_service = int(pool.gpus_in_service(grid)[0])
         if running > in_service:
             raise ConfigError(

@@ -29,6 +29,7 @@ from planner.decimals import published
 from planner.dispatch import BlockFlows, Offers, dispatch
 from planner.errors import ExportError
 from planner.geography import shared_kg_per_kwh, transfer_kg
+from planner.precedence import waits
 from planner.slots import RunSlots, block_it_kw, run_slots, slot_parts
 from planner.takes import best_takes, bought_shares, offer_sentences
 from power.carbon import carbon_kg
@@ -299,10 +300,12 @@ def _windows(
     spans = list(pairwise([0, *changes.tolist(), grid.n_slots]))
     windows: list[Window] = []
     last_on = max((b for a, b in spans if slots.gpu_power_limit_w[a] > 0.0), default=0)
+    stages = " and ".join(map(str, waits(week, slots.run)))
+    not_started = f"waits for {stages}" if stages else "not started yet"
     for first, after in spans:
         begin, end = grid.start + first * grid.slot, grid.start + after * grid.slot
         if slots.gpu_power_limit_w[first] == 0.0:
-            why = "not started yet" if not windows else "paused" if after < last_on else "nothing more to do"
+            why = not_started if not windows else "paused" if after < last_on else "nothing more to do"
             until = end + _seconds(decided.late_s, after) if after < grid.n_slots else end
             windows.append(_off(windows[-1].end if windows else begin, until, why))
             continue

@@ -16,7 +16,9 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from planner.islands import allotted
 from planner.objective import BY_PRICE
+from planner.precedence import promised_start
 from planner.timegrid import TimeGrid, iso, zone
 from power.blocks import capacity_kw, import_limit_kw
 from power.contracts import volume_kw
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from planner.geography import OtherSite, Transfer
     from planner.heat import HeatSale
     from planner.objective import Objective
+    from planner.precedence import After
     from planner.uncertainty import Uncertainty
     from power.accounting import Accounting
     from power.battery import Battery
@@ -158,6 +161,8 @@ class Block:
 class Pool:
     """GPUs of one type in one block on one fabric island: where a whole gang can run.
 
+    A pool that spans others has no GPUs of its own: its gangs sit on several islands, in fixed shares, and are slower.
+
     Args:
         name: Such as "a1".
         block: Name of its block; the first one where the pool spans several.
@@ -166,6 +171,8 @@ class Pool:
         commissioning: (first instant, UTC, count in service from then on), by rising time.
         block_share: (block, share of the pool's GPUs in it) where the pool spans several blocks, such as two halls or
             two sites on one fabric; a gang is spread over them by these shares. Empty: all of it is in `block`.
+        spans: (pool, share of a gang's GPUs in it) where it spans other pools; empty where it has GPUs of its own.
+        spanning_share: Measured throughput of a gang that spans them over that of the same gang on one island.
     """
 
     name: str
@@ -174,6 +181,8 @@ class Pool:
     island: str
     commissioning: tuple[tuple[datetime, int], ...]
     block_share: tuple[tuple[str, float], ...] = ()
+    spans: tuple[tuple[str, float], ...] = field(default=(), metadata=LATER)
+    spanning_share: float = field(default=1.0, metadata=LATER)
 
     @property
     def shares(self) -> tuple[tuple[str, float], ...]:
@@ -188,6 +197,10 @@ class Pool:
     def place(self) -> str:
         """Its blocks for people and for the calendar, such as "hall-a" or "hall-a+hall-b"."""
         return "+".join(name for name, _ in self.shares)
+
+    def draws(self, gpus: int) -> dict[str, int]:
+        """Return how many GPUs a gang takes from which pool: whole ones, by the shares as far as these go."""
+        return allotted(self.name, self.spans, gpus)
 
     def gpus_in_service(self, grid: TimeGrid) -> npt.NDArray[np.int64]:
         """Return the count of GPUs in service throughout each slot, shape (T,)."""
@@ -258,6 +271,7 @@ class Run:
         running_in: Pool in which the run is running as the horizon starts, or None; it then needs no reload.
         goodput: How its gang fails and saves, which the options' rates already count, or None where nothing is said of
             failures.
+        after: Stages of other runs that must be done before it may start.
     """
 
     name: str
@@ -275,6 +289,7 @@ class Run:
     tokens_done: float = 0.0
     running_in: str | None = None
     goodput: Goodput | None = field(default=None, metadata=LATER)
+    after: tuple[After, ...] = field(default=(), metadata=LATER)
 
     @property
     def lateness_weight(self) -> float:
@@ -410,6 +425,13 @@ class Week:
         """Return the pool of that name (KeyError if there is none)."""
         return self._pool_of[name]
 
+    def holds(self, pool: Pool, gpus: int) -> npt.NDArray[np.bool_]:
+        """Return per slot whether a pool, or all that it spans, has GPUs in service for a gang, shape (T,)."""
+        enough = np.ones(self.grid.n_slots, dtype=bool)
+        for name, count in pool.draws(gpus).items():
+            enough &= self.pool(name).gpus_in_service(self.grid) >= count
+        return enough
+
     def run(self, name: str) -> Run:
         """Return the run of that name (KeyError if there is none)."""
         return self._run_of[name]
@@ -485,7 +507,8 @@ class Week:
 
         A deadline within the horizon asks for the tokens of all stages up to it. Of the first stage whose deadline lies
         after the horizon, the tokens due at the end of the horizon are its remaining work spread evenly over its
-        remaining time: from the latest of the horizon's start, the run's earliest start and the deadline before it.
+        remaining time: from the latest of the horizon's start, the run's earliest start, the deadline before it and the
+        deadlines of what it waits for, with their lags.
 
         A stage's margin for failures is due with it; whatever is made as margin counts towards the stages after it.
 
@@ -495,7 +518,7 @@ class Week:
         """
         due: list[tuple[str, datetime, float]] = []
         total = -run.tokens_done
-        since = max(self.grid.start, run.earliest_start)
+        since = max(self.grid.start, promised_start(self, run))
         for stage in run.stages:
             if stage.deadline <= self.grid.end:
                 total += stage.tokens

@@ -36,6 +36,7 @@ _STAND_INS: dict[type[BaseModel], dict[str, Any]] = {
     geography_tables.LinkTable: {"between": ["?", "??"], "rate_gb_per_s": 1.0},
     model.BlockTable: {"name": "?", "capacity_kw": 1.0, "cooling": {"kind": "room_air", "rated_it_kw": 1.0}},
     model.PoolTable: {"name": "?", "block": "?", "gpu": "?"},
+    model.SpanTable: {"name": "?", "pools": ["?", "?"], "throughput_share": 1.0},
     supply_tables.PpaTable: {"name": "?", "kind": "as_produced", "strike_per_kwh": 0.0},
     power_tables.ContractTable: {"name": "?", "kw": 1.0, "price_per_kwh": 0.0},
     model.RunTable: {
@@ -84,6 +85,7 @@ class Draft:
         single: Tables that stand once, by name.
         blocks: Tables [[block]].
         pools: Tables [[pool]].
+        spans: Tables [[span]].
         runs: Tables [[run]] and rows of the CSV.
         contracts: Tables [[contract]].
         ppas: Tables [[ppa]].
@@ -99,6 +101,7 @@ class Draft:
     single: dict[str, Placed[Any]] = field(default_factory=dict)
     blocks: list[Placed[model.BlockTable]] = field(default_factory=list)
     pools: list[Placed[model.PoolTable]] = field(default_factory=list)
+    spans: list[Placed[model.SpanTable]] = field(default_factory=list)
     runs: list[Placed[model.RunTable]] = field(default_factory=list)
     contracts: list[Placed[power_tables.ContractTable]] = field(default_factory=list)
     ppas: list[Placed[supply_tables.PpaTable]] = field(default_factory=list)
@@ -136,6 +139,7 @@ def read_tables(raw: dict[str, Any], faults: FaultList) -> Draft:
     _read_single(draft)
     draft.blocks = _read_list(model.BlockTable, "block", draft)
     draft.pools = _read_list(model.PoolTable, "pool", draft)
+    draft.spans = _read_list(model.SpanTable, "span", draft)
     draft.runs = _read_list(model.RunTable, "run", draft)
     draft.contracts = _read_list(power_tables.ContractTable, "contract", draft)
     draft.ppas = _read_list(supply_tables.PpaTable, "ppa", draft)

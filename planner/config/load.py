@@ -17,6 +17,7 @@ from planner.config.draft import Draft, read_tables
 from planner.config.farm_outputs import read_outputs
 from planner.config.faults import FaultList, shown_path
 from planner.config.files import read_user_text
+from planner.config.legs import with_legs
 from planner.config.lines import line_numbers
 from planner.config.recipes import apply_sweeps, differences, read_recipes
 from planner.config.runs_csv import read_runs
@@ -63,6 +64,7 @@ def site_from_text(text: str, file: Path) -> Site:
     recipes = read_recipes(raw, file.parent, faults)
     draft = read_tables(recipes.raw, faults)
     row_faults = _read_csv(draft, file)
+    with_legs(draft)
     known = gpu_catalogue()
     draft.sweeps = apply_sweeps(recipes, draft, read_sweeps(draft, known, file.parent))
     differ = differences(recipes, draft)
@@ -125,7 +127,9 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...], known: dict[str, G
     gpus = known | {key: build.gpu_type(key, own.table) for key, own in draft.gpus.items()}
     pools = tuple(build.pool(placed.table, gpus, tz) for placed in draft.pools)
     by_name = {pool.name: pool for pool in pools}
+    by_name |= {placed.table.name: build.span(placed.table, by_name) for placed in draft.spans}
     saving: model.GoodputTable = draft.single["goodput"].table
+    last_stage = {placed.table.name: placed.table.stages[-1].name for placed in draft.runs}
     saves = saves_s([placed.table for placed in draft.runs], saving)
     return Site(
         file=name,
@@ -155,7 +159,9 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...], known: dict[str, G
         pools=tuple(by_name.values()),
         runs=tuple(
             build_geography.with_data(
-                build.run(run, draft.sweeps.seen_by(run.name, by_name), horizon, tz, saving, saves[run.name]),
+                build.run(
+                    run, draft.sweeps.seen_by(run.name, by_name), horizon, tz, saving, saves[run.name], last_stage
+                ),
                 run.data,
                 by_name,
                 site_of_block,

@@ -292,6 +292,16 @@ class PoolTable(Table):
     driver: Name | None = Field(default=None, description="version of its GPU driver, which recipes are compared with")
 
 
+class SpanTable(Table):
+    """Fabric islands, each a pool, that one gang may span."""
+
+    name: Name = Field(description="name by which runs and calendars call it")
+    pools: list[str] = Field(min_length=2, description="pools that a gang spans; its GPUs are shared out by their size")
+    throughput_share: Efficiency = Field(
+        description="measured throughput of a gang that spans them over that of the same gang on one island"
+    )
+
+
 class StageTable(Table):
     """A piece of a run's work."""
 
@@ -301,6 +311,30 @@ class StageTable(Table):
     deadline_confidence: Chance | None = Field(
         default=None, description="chance at which this deadline is to be kept; the run's where left out"
     )
+    gpus: Gpus | None = Field(default=None, description="gang size in this stage; the run's where left out")
+    pools: list[str] | None = Field(
+        default=None, min_length=1, description="pools it may use in this stage; the run's where left out"
+    )
+    tokens_per_gpu_s: Rates | None = Field(
+        default=None, description="useful tokens per second and GPU in this stage; the run's where left out"
+    )
+    power_limits_w: list[WattsPerGpu] | None = Field(
+        default=None, min_length=1, description="GPU power limits in this stage, W; the run's where left out"
+    )
+    sweep: Name | None = Field(
+        default=None, description="file of a sweep of power limits measured on this stage; the run's where left out"
+    )
+    sweep_workload: Name | None = Field(
+        default=None, description="workload of the sweep in this stage; the run's where left out"
+    )
+
+
+class AfterTable(Table):
+    """A stage of another run that must be done before a run may start."""
+
+    run: Name = Field(description="name of the run that goes first")
+    stage: Name | None = Field(default=None, description="its stage that must be done; its last where left out")
+    lag_h: float = Field(ge=0, le=1e4, default=0.0, description="time from then on in which it may not start yet, h")
 
 
 class FlexibilityTable(Table):
@@ -355,6 +389,7 @@ class RunTable(Table):
     flexibility: FlexibilityTable | None = Field(
         default=None, description="how far it gives way while the grid asks for less; by its priority where left out"
     )
+    after: list[AfterTable] = Field(default=[], description="stages of other runs that must be done before it starts")
 
 
 class DemandResponseTable(Table):
@@ -403,6 +438,7 @@ class SiteFile(Table):
     gpu: dict[str, GpuTable] = Field(default={}, description="GPU types of your own")
     block: list[BlockTable] = Field(min_length=1, description="power blocks")
     pool: list[PoolTable] = Field(min_length=1, description="GPU pools")
+    span: list[SpanTable] = Field(default=[], description="fabric islands that one gang may span")
     contract: list[power_tables.ContractTable] = Field(default=[], description="energy contracts")
     ppa: list[supply_tables.PpaTable] = Field(default=[], description="power purchase agreements")
     run: list[RunTable] = Field(default=[], description="training runs")

@@ -3,6 +3,7 @@
 `stages` is written `name=tokens@deadline`, several joined by ";", such as
 `pretrain=1.2e12@2024-05-16T18:00; align=3e11@2024-05-19T12:00`.
 `flexibility` is a tier such as 2, or `tier=1; max_loss_share=0.03`. `data` is written `site=north; size_tb=40`.
+`after` is written `run`, `run=stage` or `run=stage@lag_h`, several joined by ";", such as `llama-proto=search@2`.
 `pools` and `power_limits_w` are joined by ";". `tokens_per_gpu_s` is a number or `H100-SXM=945; H200-SXM=1040`.
 """
 
@@ -128,6 +129,18 @@ def _pairs(text: str) -> dict[str, float | int]:
     return {name.strip(): _number(value.strip()) for name, _, value in pairs}
 
 
+def _after(text: str) -> list[dict[str, Any]]:
+    waits: list[dict[str, Any]] = []
+    for part in _texts(text):
+        named, _, lag = part.partition("@")
+        run, _, stage = named.partition("=")
+        one: dict[str, Any] = {"run": run.strip()}
+        one |= {"stage": stage.strip()} if stage.strip() else {}
+        one |= {"lag_h": _number(lag.strip())} if lag.strip() else {}
+        waits.append(one)
+    return waits
+
+
 def _stages(text: str) -> list[dict[str, Any]]:
     stages = []
     for part in _texts(text):
@@ -153,6 +166,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "sweep_workload": str,
     "goodput": _pairs,
     "stages": _stages,
+    "after": _after,
     "pools": _texts,
     "power_limits_w": _numbers,
     "tokens_per_gpu_s": _rates,
@@ -163,6 +177,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
 _FORMS = {
     "data": "write key=value joined by ;, such as site=north; size_tb=40",
     "stages": "write name=tokens@deadline; ..., such as pretrain=1.2e12@2024-05-16T18:00",
+    "after": "write run=stage@lag_h joined by ;, such as llama-proto=search@2",
     "power_limits_w": "write watts joined by ;, such as 500; 700",
     "tokens_per_gpu_s": "write a number, or one per GPU type: H100-SXM=945; H200-SXM=1040",
     "earliest_start": "write it as 2024-05-13T06:00",

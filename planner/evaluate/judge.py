@@ -27,6 +27,7 @@ from planner.evaluate.geography import (
 )
 from planner.evaluate.header import check_header, check_names
 from planner.evaluate.own_supply import check_own
+from planner.evaluate.precedence import check_precedence
 from planner.evaluate.promises import (
     check_deadlines,
     check_places,
@@ -105,6 +106,7 @@ def evaluate(
     taken_kw = sum((np.array(plan.take_kw) for plan in calendar.contracts), np.zeros(week.grid.n_slots))
     found += check_agreements(week, calendar, stated_kw, taken_kw)
     results: list[RunResult] = []
+    by_name = {run_trace.run.name: run_trace for run_trace in traces}
     for run_trace in traces:
         stated_kg_per_kwh, kg_per_kwh = (run_rate(week, run_trace, by_site) for by_site in (stated_rates, rates))
         gang_kw = asked.gang_kw[run_trace.run.name]
@@ -114,6 +116,7 @@ def evaluate(
         found += [
             *check_places(week, run_trace),
             *check_data(week, run_trace),
+            *check_precedence(week, run_trace, by_name),
             *check_spells(week, run_trace),
             *check_work(week, run_trace),
             *check_deadlines(run_trace.run, done),

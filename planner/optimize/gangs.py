@@ -228,19 +228,22 @@ def _work_rows(prob: pulp.LpProblem, week: Week, gang: Gang, label: str) -> None
     marks = sorted({mark for due in gang.due for mark, _ in due.short} | {float(n_slots)})
     done = {mark: prob.add_variable(f"done_{label}_{i}") for i, mark in enumerate(marks)}
     for i, (before, mark) in enumerate(zip([0.0, *marks], marks, strict=False)):
-        made = [(v, -w) for option in gang.options for v, w in _made(gang, option, before, mark, slot_h)]
+        terms = [(v, -w) for option in gang.options for v, w in made(gang, option, before, mark, slot_h)]
         so_far = [(done[mark], 1.0)] + ([(done[before], -1.0)] if i else [])
-        prob += pulp.LpAffineExpression(so_far + made) == 0, f"work_{label}_{i}"
+        prob += pulp.LpAffineExpression(so_far + terms) == 0, f"work_{label}_{i}"
     for i, due in enumerate(gang.due):
         for j, (mark, short) in enumerate(due.short):
             prob += short + done[mark] >= due.work_h, f"due_{label}_{i}_{j}"
     prob += done[marks[-1]] <= gang.work_h + landing_h(gang), f"all_work_{label}"
 
 
-def _made(
+def made(
     gang: Gang, option: GangOption, before: float, mark: float, slot_h: float
 ) -> list[tuple[pulp.LpVariable, float]]:
-    """Work between two marks, in slots after the start; time lost at a start or stop counts at the highest rate."""
+    """Return the work between two marks, in slots after the start, h of work per column.
+
+    Time lost at a start or stop counts at the highest rate.
+    """
     run, cells, points = gang.run, gang.cells, option.points
     top = points[-1].relative_throughput
     terms: list[tuple[pulp.LpVariable, float]] = []

@@ -193,7 +193,8 @@ class _Search:
             yield partial(MoreCooling, name), block.plant.rated_it_kw, False
             if block.power.ramp_kw_per_min is not None:
                 yield partial(FasterRamp, name), block.power.ramp_kw_per_min, False
-        for pool in pools.values():
+        names = dict.fromkeys(name for pool in pools.values() for name in pool.draws(0))
+        for pool in map(week.pool, names):
             most = max(*(run.gpus for run in self._runs), *(count for _, count in pool.commissioning))
             yield partial(_more_gpus, pool), float(most), True
         for run in self._runs:

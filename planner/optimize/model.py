@@ -15,6 +15,7 @@ from planner.optimize.gangs import Gang, add_gang
 from planner.optimize.limits import block_limits
 from planner.optimize.objectives import measure_terms
 from planner.optimize.own_supply import export_terms, generation_carbon_terms, generation_terms
+from planner.optimize.precedence import add_precedence
 from planner.optimize.store import stored_terms
 from planner.optimize.supply import BlockColumns, SiteColumns, add_block, add_packing, add_site
 from planner.optimize.transfers import transfer_carbon_terms, transfer_money_terms
@@ -67,6 +68,7 @@ def build(week: Week) -> Program:
     prob = pulp.LpProblem("week", pulp.LpMinimize)
     gangs = tuple(add_gang(prob, week, i, limits) for i in range(len(week.runs)))
     add_packing(prob, week, gangs)
+    add_precedence(prob, week, gangs)
     blocks = tuple(add_block(prob, week.here(b), limits[b.name], gangs, power_kw) for b in week.blocks)
     site = add_site(prob, week, blocks, power_kw)
     terms = _terms(week, gangs, blocks, site, power_kw)

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from planner.optimize.duals import price
 from planner.optimize.fixed import fix_values
+from planner.optimize.room import crowded_slots
 from planner.optimize.solver import Highs
 from planner.slots import spells
 
@@ -180,17 +181,18 @@ def _peaks(plan: Fixed, other: Fixed) -> list[tuple[float, str]]:
 def _crowded(fixed: Fixed, run: int, pool: str, window: tuple[int, int]) -> int:
     """Return in how many slots outside the window, in which the run is off, other runs leave too few GPUs for it."""
     week, x = fixed.program.week, fixed.polished.values
-    used, mine = np.zeros(week.grid.n_slots), np.zeros(week.grid.n_slots, dtype=bool)
+    mine, others = np.zeros(week.grid.n_slots, dtype=bool), []
     for r, options in enumerate(fixed.places.gangs):
         for option in options:
-            if option.pool == pool:
-                on = _on(option, x, week.grid.n_slots)
-                mine |= on if r == run else False
-                used += 0.0 if r == run else on * option.gpus
+            on = _on(option, x, week.grid.n_slots)
+            if r != run:
+                others.append((option.pool, option.gpus, on))
+            elif option.pool == pool:
+                mine |= on
     outside = np.ones(week.grid.n_slots, dtype=bool)
     outside[window[0] : window[1]] = False
     gpus = fixed.program.gangs[run].run.gpus
-    return int((outside & ~mine & (used + gpus > week.pool(pool).gpus_in_service(week.grid))).sum())
+    return int((outside & ~mine & crowded_slots(week, week.pool(pool), gpus, others)).sum())
 
 
 def _limits(priced: Priced, block: BlockColumns, on: npt.NDArray[np.bool_]) -> list[tuple[float, str]]:

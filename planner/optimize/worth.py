@@ -188,7 +188,7 @@ def change_worths(
                 change = Deadline(run.name, stage.name, min(stage.deadline + DAY, week.grid.end))
                 found.append(_moved(fixed, week, choices, change, ("run", run.name)))
     for pool in week.pools:
-        if about("block", pool.block):
+        if about("block", pool.block) and not pool.spans:
             most = max(count for _, count in pool.commissioning)
             found.append(_moved(fixed, week, choices, MoreGpus(pool.name, min(STEP_GPUS, most)), ("pool", pool.name)))
     return tuple(found)

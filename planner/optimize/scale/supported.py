@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.errors import ConfigError
+from planner.optimize.depth import deep_parts
 
 if TYPE_CHECKING:
     from planner.week import Block, Week
@@ -16,6 +17,7 @@ def unsupported(week: Week) -> tuple[str, ...]:
     found += [f"energy contract {contract.name!r}" for contract in week.contracts]
     found += [f"power purchase agreement {ppa.name!r}" for ppa in week.ppas]
     found += [f"site {other.name!r}" for other in week.others]
+    found += deep_parts(week)
     found += [f"goals of {name}" for name in dict.fromkeys(goal.measure for goal in week.objective.counted)]
     return tuple(found)
 
