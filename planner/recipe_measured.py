@@ -85,7 +85,7 @@ def _measured(records: Sequence[Record], name: str, run: str) -> Measured:
     return Measured(
         source="telemetry",
         tokens_per_joule=_rounded(tokens / energy_j),
-        error=_rounded(tokens / energy_j * error_j / energy_j),
+        tokens_per_joule_error=_rounded(tokens / energy_j * error_j / energy_j),
         energy_sources=sources,
         useful_tokens=float(tokens),
         energy_kwh=_rounded(energy_j / JOULES_PER_KWH),

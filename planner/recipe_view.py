@@ -53,7 +53,8 @@ def recipe_lines(recipe: Recipe) -> list[str]:
 
 
 def _measured_lines(measured: Measured) -> list[str]:
-    error = "" if measured.error is None else f" +- {measured.error:.2g}"
+    known = measured.tokens_per_joule_error
+    error = "" if known is None else f" +- {known:.2g}"
     whole = ""
     if measured.energy_kwh is not None and measured.useful_tokens is not None:
         whole = f": {measured.useful_tokens:.4g} useful tokens, {measured.energy_kwh:,.4g} kWh"

@@ -72,7 +72,7 @@ class Measured(Table):
     tokens_per_joule: Positive = Field(
         description="useful tokens per joule of the boards; of a sweep, that at its best limit"
     )
-    error: Annotated[float, Field(ge=0, le=1e30)] | None = Field(
+    tokens_per_joule_error: Annotated[float, Field(ge=0, le=1e30)] | None = Field(
         default=None, description="half-width of its uncertainty; none where the source says none"
     )
     energy_sources: list[Name] = Field(description="where the joules come from")
@@ -112,7 +112,8 @@ class Recipe(Table):
     @property
     def efficiency_text(self) -> str:
         """Its tokens per joule for people, with the uncertainty where it is known."""
-        error = "" if self.best.error is None else f" +- {self.best.error:.2g}"
+        known = self.best.tokens_per_joule_error
+        error = "" if known is None else f" +- {known:.2g}"
         return f"{self.best.tokens_per_joule:.4g}{error} tokens/J"
 
     def measured_sweep(self) -> MeasuredSweep | None:

@@ -51,7 +51,7 @@ def test_telemetry_counts_useful_tokens_over_all_joules(site):
     found = measured_by_telemetry(site.parent / "telemetry", "chat-8b").measured
     # 380 million tokens over 16 + 12 + 2 MJ; errors of 5 %
     assert found.tokens_per_joule == pytest.approx(380 / 30, rel=1e-5)
-    assert found.error == pytest.approx(0.05 * 380 / 30, rel=1e-5)
+    assert found.tokens_per_joule_error == pytest.approx(0.05 * 380 / 30, rel=1e-5)
     assert found.energy_kwh == pytest.approx(30 / 3.6, rel=1e-5)
     assert [(one.gpu_power_limit_w, one.tokens_per_joule, one.hours) for one in found.at_limits] == [
         (500, 15.0, 8.0),
