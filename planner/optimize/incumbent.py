@@ -26,15 +26,17 @@ from planner.optimize.relaxation import Relaxation
 from planner.optimize.shifts import Shifts
 from planner.optimize.skyline import skylines
 from planner.optimize.solver import Highs, seconds_left
+from planner.optimize.whole_schedules import WholeSchedules, whole_schedules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
-    from planner.optimize.matrix import Matrix
+    from planner.optimize.matrix import ColumnIndex, Matrix
     from planner.optimize.model import Program
     from planner.optimize.places import Places
+    from planner.optimize.solver import Answer
 
 ROOT_ROUNDS = 12
 SMALL = 150  # whole columns up to which the whole program is solved at once
@@ -46,6 +48,7 @@ BAND_NODES = 100
 SUB_NODES = 4  # the first few bring the plans, the rest only prove them
 SUB_GAP = 0.4  # of the gap target
 AT_BOUND = 1e-6
+RECREATED = 4  # plans ruined and recreated beside every neighbourhood
 WITHOUT_GAIN = 8  # neighbourhoods in a row without a better plan, before the whole program is tried
 WHOLE_GAP = 0.9  # of the gap target: leaves room for what polishing holds back
 KEEP_S = 1.0  # of the time left, to polish what the whole program finds
@@ -77,6 +80,7 @@ class Search:
         gap_target: float,
         deadline: float,
         starts: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]] = (),
+        index: ColumnIndex | None = None,
     ) -> None:
         self._program, self._matrix, self._places = program, matrix, places
         self._gap_target, self._deadline = gap_target, deadline
@@ -86,6 +90,7 @@ class Search:
         """The program, held to where plans better than the best may lie."""
         self._best: Polished | None = None
         self._bound = _box_bound(matrix)
+        self._index = index
         self._starts = starts
         """Columns and values of plans that are known, as `polish` takes them."""
 
@@ -135,6 +140,7 @@ class Search:
         if self._matrix.whole.sum() <= SMALL:
             self._whole()
             return
+        schedules = self._schedules(root)
         coarse = coarsen(self._worthy, self._places).with_rows(self._relaxation.tight_rows(root.values))
         tree = PoolTree(self._relaxation, self._places)
         if tree.open:
@@ -142,10 +148,12 @@ class Search:
             dive = PoolTree(small, self._places).dive(self._deadline)
             if dive is not None:
                 coarse = coarse.with_rows(small.tight_rows(dive.values))
-                self._around_with_tree(coarse, tree, dive.choice)
+                self._around_with_bound(coarse, tree, schedules, dive.choice)
         else:
-            self._around(coarse, {})
-        self._neighbourhoods(coarse)
+            self._around_with_bound(coarse, tree, schedules, {})
+        if schedules is not None and not self._done():
+            self._offer_plan(schedules.plan(self._deadline - KEEP_S))
+        self._neighbourhoods(coarse, schedules)
         if not self._done():
             self._whole()
 
@@ -167,20 +175,42 @@ class Search:
             self._search(band.within(matrix, peaks), mip_max_nodes=BAND_NODES)
         self._worthy = hull_of(bands, self._best.objective).within(self._matrix, peaks)
 
-    def _around_with_tree(self, coarse: Coarse, tree: PoolTree, choice: Mapping[int, int]) -> None:
-        """Search around the dive while the tree works on the bound; its bound counts only when it was waited for."""
+    def _schedules(self, root: Answer) -> WholeSchedules | None:
+        if self._index is None:
+            return None
+        return whole_schedules(
+            self._program, self._matrix, self._index, self._places, self._hulls, self._relaxation, root
+        )
+
+    def _around_with_bound(
+        self, coarse: Coarse, tree: PoolTree, schedules: WholeSchedules | None, choice: Mapping[int, int]
+    ) -> None:
+        """Search around the relaxation while whole schedules or the tree work on the bound; it is waited for."""
+        if schedules is None and not tree.open:
+            self._around(coarse, choice)
+            return
         with ThreadPoolExecutor(max_workers=1) as other:
-            bound = other.submit(tree.certify, self._bound, self._deadline)
+            if schedules is not None:
+                bound = other.submit(schedules.bound, self._enough(), self._deadline - KEEP_S)
+            else:
+                bound = other.submit(tree.certify, self._bound, self._deadline)
             try:
                 self._around(coarse, choice)
             except BaseException:
                 tree.enough = -np.inf
+                if schedules is not None:
+                    schedules.stop()
                 raise
             if self._done():
                 tree.enough = -np.inf
+                if schedules is not None:
+                    schedules.stop()
                 return
             tree.enough = self._enough()
             self._bound = max(self._bound, bound.result())
+
+    def _offer_plan(self, x: npt.NDArray[np.float64] | None) -> bool:
+        return x is not None and self._offer(self._places.choices, x[self._places.choices])
 
     def _around(self, coarse: Coarse, choice: Mapping[int, int]) -> None:
         """Solve the small program with pools settled and what the relaxation has at a bound kept there."""
@@ -210,15 +240,24 @@ class Search:
         if answer.values is not None:
             self._offer(self._places.choices, answer.values[coarse.choices])
 
-    def _neighbourhoods(self, coarse: Coarse) -> None:
+    def _neighbourhoods(self, coarse: Coarse, schedules: WholeSchedules | None) -> None:
         moves = Neighbourhoods(coarse, self._places)
         idle = 0
         while idle < WITHOUT_GAIN and not self._done() and self._best is not None:
-            now = self._best.values[self._places.choices]
-            found = moves.step(now, self._gap_target * SUB_GAP, self._good_enough(), self._deadline - KEEP_S)
-            if found is None:
+            now = self._best.values
+            with ThreadPoolExecutor(max_workers=1) as other:
+                again = None
+                if schedules is not None:
+                    again = other.submit(schedules.better, now, RECREATED, self._deadline - KEEP_S)
+                found = moves.step(
+                    now[self._places.choices], self._gap_target * SUB_GAP, self._good_enough(), self._deadline - KEEP_S
+                )
+                recreated = None if again is None else again.result()
+            better = found is not None and self._offer(self._places.choices, found)
+            better = self._offer_plan(recreated) or better
+            if found is None and not better:
                 return
-            idle = 0 if self._offer(self._places.choices, found) else idle + 1
+            idle = 0 if better else idle + 1
 
     def _whole(self, **options: int) -> None:
         """Solve the whole program with what is known, for the time left."""

@@ -86,6 +86,14 @@ class Relaxation:
         """Return the cuts that hold `x` back."""
         return [row for row in self.rows if row.values @ x[row.columns] > row.upper - TIGHT]
 
+    def prices(self, x: npt.NDArray[np.float64]) -> tuple[list[Row], npt.NDArray[np.float64]]:
+        """Return the cuts that hold the last optimum `x` back, and the duals of the program's rows, then of these."""
+        dual, cuts = self._highs.row_duals(), self.tight_rows(x)
+        held = {id(row) for row in cuts}
+        first = len(dual) - len(self.rows)
+        kept = [first + i for i, row in enumerate(self.rows) if id(row) in held]
+        return cuts, np.append(dual[:first], dual[kept])
+
 
 def first_solver(matrix: Matrix) -> str:
     """Return the method that is faster on a program without a basis to start from."""

@@ -1,0 +1,229 @@
+"""A bound from whole schedules: prices, the best schedule of every run at them, better prices, and so on.
+
+At any prices of the rows in which runs meet, the least cost of the site's own columns and of every run's best whole
+schedule together bounds the program (Geoffrion 1974). Prices that make that bound high are those of the best mix of the
+schedules found so far, drawn towards the best prices so far (Wentges 1997). All that limits the search for them are
+counts, so that the bound does not depend on the machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.optimize.implied import implied_bounds
+from planner.optimize.master import Master, Mix
+from planner.optimize.parts import SITE
+from planner.optimize.pricing import GangPricing
+from planner.optimize.schedules import OwnProgram
+from planner.optimize.worklevels import Fineness
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from planner.optimize.matrix import ColumnIndex, Matrix, Row
+    from planner.optimize.model import Program
+    from planner.optimize.parts import Parts
+    from planner.optimize.places import Places
+    from planner.optimize.pricing import Offer
+    from planner.optimize.schedules import Schedule
+
+    Floats = npt.NDArray[np.float64]
+
+COARSE, FINE = Fineness(48, 2_400, 0), Fineness(192, 12_000, 6)
+"""To find prices, and to certify the best of them."""
+SMOOTH = 0.6  # weight of the best prices so far in those that are tried
+CLOSE = 1e-3  # of the objective: a bound this near to the best mix is as good as its schedules allow
+BORNE = 1e-6  # by the box in all: less is the solver's tolerance
+ROUNDING = 1e-9  # of all that adds up to the bound
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Prices that were tried.
+
+    Args:
+        price: Price of every ground row, shape (G,).
+        reduced: Reduced cost of every column of the program, shape (N,).
+        bound: What they certify: no plan costs less.
+        offers: The best of each run at them.
+    """
+
+    price: Floats
+    reduced: Floats
+    bound: float
+    offers: Mapping[int, Offer]
+
+
+class Generation:
+    """Finds schedules and prices.
+
+    Args:
+        program: The program.
+        matrix: The same as arrays.
+        index: Place of every column.
+        places: Where the columns stand.
+        parts: What belongs to whom.
+        cuts: Cuts to begin with.
+        price: Prices to begin with: of the program's ground rows, then of the cuts, shape (G,).
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        matrix: Matrix,
+        index: ColumnIndex,
+        places: Places,
+        parts: Parts,
+        cuts: Sequence[Row],
+        price: Floats,
+    ) -> None:
+        self._matrix, self._site = matrix, parts.columns(SITE)
+        self._pricing, self._exact = (
+            [GangPricing(gang, index, fine) for gang in program.gangs] for fine in (COARSE, FINE)
+        )
+        self._own = [OwnProgram(matrix, parts, r, gang) for r, gang in enumerate(places.gangs)]
+        lower, upper = implied_bounds(matrix)
+        self._lower, self._upper = lower[self._site], upper[self._site]
+        self._seen: set[tuple[int, bytes, bytes]] = set()
+        self._centre = price
+        self.master = Master(matrix, parts, cuts, price)
+        self.bound = -np.inf
+        """The best so far."""
+        self.mix: Mix | None = None
+        """The last mix of all schedules."""
+        self.stopped = False
+        """Set from another thread to end the search for prices."""
+
+    @property
+    def effort(self) -> float:
+        """States times levels that are looked at for one set of prices, `GangPricing.effort`."""
+        return sum(pricing.effort for pricing in self._pricing)
+
+    def begin(self, deadline: float) -> None:
+        """Try the prices to begin with; the first schedules are those offered at them and, for every run, never on."""
+        first = self.tried(self._centre)
+        self.bound = first.bound
+        for own in self._own:
+            idle = own.idle(first.reduced, deadline)
+            if idle is not None:
+                self._take(idle)
+        self._add(first, deadline)
+
+    def grow(self, iterations: int, enough: float, deadline: float) -> None:
+        """Improve bound and schedules.
+
+        Args:
+            iterations: Most mixes.
+            enough: Bound at which to stop.
+            deadline: Reading of the monotonic clock at which to stop.
+        """
+        for _ in range(iterations):
+            mix = self.master.run(deadline)
+            if mix is None:
+                return
+            self.mix = mix
+            if self.stopped or self.bound >= enough:
+                return
+            before = self.bound
+            new = self._priced(SMOOTH * self._centre + (1.0 - SMOOTH) * mix.price, deadline)
+            new = new or self._priced(mix.price, deadline)
+            if not new or mix.objective - self.bound <= CLOSE * abs(mix.objective):
+                if mix.outside <= BORNE:
+                    return
+                self.master.widen()
+                self.master.enclose(self._centre)
+            elif self.bound > before:
+                self.master.enclose(self._centre)
+
+    def _priced(self, price: Floats, deadline: float) -> int:
+        """Try prices, add what is offered at them, and return how many of these schedules are new."""
+        tried = self.tried(price)
+        self._keep(tried)
+        return self._add(tried, deadline)
+
+    def _keep(self, tried: Tried) -> None:
+        if tried.bound > self.bound:
+            self.bound, self._centre = tried.bound, tried.price
+
+    def certify(self) -> None:
+        """Bound the program more closely at the best prices and at those of the last mix."""
+        for price in [self._centre] if self.mix is None else [self._centre, self.mix.price]:
+            self._keep(self.tried(price, exact=True))
+
+    def reprice(self, mix: Mix, runs: Sequence[int], deadline: float) -> bool:
+        """Add the best schedules of some runs at the prices of a mix; return whether any is new."""
+        return self._add(self.tried(mix.price, runs), deadline) > 0
+
+    def adopt(self, x: Floats, deadline: float) -> dict[int, bytes] | None:
+        """Add the schedules of a plan, shape (N,), each the best for its pattern at the best prices so far.
+
+        Returns:
+            Run -> its choices (`Schedule.choices`), or None where a run's own rows do not allow its pattern.
+        """
+        reduced = self._matrix.cost - self.master.ground.T @ self._counting(self._centre)
+        found = {}
+        for r, own in enumerate(self._own):
+            schedule = own.of(own.in_plan(x), reduced, deadline)
+            if schedule is None:
+                return None
+            self._take(schedule)
+            found[r] = schedule.choices
+        return found
+
+    def add_cuts(self, cuts: Sequence[Row]) -> None:
+        """Add cuts; they have no price at first."""
+        self.master.add_cuts(cuts)
+        self._centre = np.append(self._centre, np.zeros(len(cuts)))
+        self.mix = None
+
+    def tried(self, price: Floats, runs: Sequence[int] | None = None, *, exact: bool = False) -> Tried:
+        """Return what prices of the ground rows, shape (G,), come to; without a bound where only some runs are asked.
+
+        Args:
+            price: The prices.
+            runs: Places of the runs that are asked for offers, or None for all.
+            exact: Whether work is counted finely.
+        """
+        price = self._counting(price)
+        reduced = self._matrix.cost - self.master.ground.T @ price
+        pricing = self._exact if exact else self._pricing
+        offers = {r: pricing[r].price(reduced) for r in (range(len(pricing)) if runs is None else runs)}
+        bound = -np.inf if runs is not None else self._bound(price, reduced[self._site], offers)
+        return Tried(price, reduced, bound, offers)
+
+    def _bound(self, price: Floats, reduced: Floats, offers: Mapping[int, Offer]) -> float:
+        priced, costly = price != 0.0, reduced != 0.0
+        sides = np.where(price > 0, self.master.lower, self.master.upper)
+        ends = np.where(reduced > 0, self._lower, self._upper)
+        least = np.array([offer.least for offer in offers.values()])
+        terms = np.concatenate([price[priced] * sides[priced], reduced[costly] * ends[costly], least])
+        bound = float(terms.sum() - ROUNDING * np.abs(terms).sum())
+        return bound if np.isfinite(bound) else -np.inf
+
+    def _counting(self, price: Floats) -> Floats:
+        """Return prices with none for a row that has no side on which it would count."""
+        sides = np.where(price > 0, self.master.lower, self.master.upper)
+        return np.where(np.isfinite(sides), price, 0.0)
+
+    def _add(self, tried: Tried, deadline: float) -> int:
+        """Add the schedules that are offered and new, and return how many there were."""
+        offered = [
+            self._own[r].schedule(choice, pattern, tried.reduced, deadline)
+            for r, offer in tried.offers.items()
+            for choice, pattern in offer.patterns
+        ]
+        return sum(self._take(schedule) for schedule in offered if schedule is not None)
+
+    def _take(self, schedule: Schedule) -> bool:
+        """Add a schedule, and return whether it is new."""
+        key = (schedule.gang, schedule.columns.tobytes(), np.round(schedule.values, 7).tobytes())
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        self.master.add([schedule])
+        return True

@@ -1,0 +1,125 @@
+"""Bound and plans of a few large gangs from whole schedules, where the relaxation alone says too little.
+
+Everything is limited by counts, so that neither bound nor plans depend on the machine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.optimize.cuts import separate
+from planner.optimize.generation import Generation
+from planner.optimize.parts import SITE, take_apart
+from planner.optimize.schedule_dive import Dive
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from planner.optimize.cuts import HullCuts
+    from planner.optimize.matrix import ColumnIndex, Matrix
+    from planner.optimize.model import Program
+    from planner.optimize.places import Places
+    from planner.optimize.relaxation import Relaxation
+    from planner.optimize.schedule_dive import Settled
+    from planner.optimize.solver import Answer
+
+    Floats = npt.NDArray[np.float64]
+
+ITERATIONS = 40  # between two rounds of cuts
+CUT_ROUNDS = 3
+MOST_EFFORT = 4e7  # for one set of prices, some tenths of a second: on a finer on/off grid other ways are faster
+
+
+class WholeSchedules:
+    """Schedules of all runs of one program, and what they bound and come to.
+
+    Args:
+        generation: Their generation.
+        hulls: Where cuts come from.
+        places: Where the program's columns stand.
+    """
+
+    def __init__(self, generation: Generation, hulls: Sequence[HullCuts], places: Places) -> None:
+        self._generation, self._hulls = generation, hulls
+        self._dive = Dive(generation, np.array([gang[0].gpus if gang else 1 for gang in places.gangs], dtype=np.int64))
+        self._best: Settled | None = None
+
+    def bound(self, enough: float, deadline: float) -> float:
+        """Return a bound of the program.
+
+        Args:
+            enough: Bound at which to stop.
+            deadline: Reading of the monotonic clock at which to stop.
+        """
+        generation = self._generation
+        generation.begin(deadline)
+        for last in (*[False] * CUT_ROUNDS, True):
+            generation.grow(ITERATIONS, enough, deadline)
+            if generation.mix is None or generation.bound >= enough or last:
+                break
+            cuts = separate(self._hulls, generation.mix.values)
+            if not cuts:
+                break
+            generation.add_cuts(cuts)
+        if generation.bound < enough and not generation.stopped:
+            generation.certify()
+        return generation.bound
+
+    def stop(self) -> None:
+        """End the work on the bound in another thread."""
+        self._generation.stopped = True
+
+    def plan(self, deadline: float) -> Floats | None:
+        """Return the columns of a first plan, shape (N,), or None if there was none in time."""
+        self._best = self._dive.first(deadline)
+        return None if self._best is None else self._best.values
+
+    def better(self, x: Floats, tries: int, deadline: float) -> Floats | None:
+        """Return the columns of a better plan than the one known here and that of `x`, shape (N,), or None.
+
+        Args:
+            x: Columns of the best plan so far.
+            tries: Plans that are ruined and recreated.
+            deadline: Reading of the monotonic clock at which to stop.
+        """
+        known = self._dive.known(x, deadline)
+        best = min((s for s in (known, self._best) if s is not None), key=lambda s: s.objective, default=None)
+        found = None
+        for _ in range(tries if best is not None else 0):
+            again = self._dive.again(best, deadline)
+            found = best = again or best
+        self._best = best
+        return None if found is None else found.values
+
+
+def whole_schedules(
+    program: Program,
+    matrix: Matrix,
+    index: ColumnIndex,
+    places: Places,
+    hulls: Sequence[HullCuts],
+    relaxation: Relaxation,
+    root: Answer,
+) -> WholeSchedules | None:
+    """Return the schedules of a program, or None where its runs cannot be told apart, or priced in little time.
+
+    Args:
+        program: The program.
+        matrix: The same as arrays.
+        index: Place of every column.
+        places: Where the columns stand.
+        hulls: Where cuts come from.
+        relaxation: Its relaxation, just solved.
+        root: The answer of that.
+    """
+    parts = take_apart(program, matrix, index)
+    if parts is None or root.values is None:
+        return None
+    cuts, dual = relaxation.prices(root.values)
+    ground = np.append(dual[: matrix.n_rows][parts.of_row == SITE], dual[matrix.n_rows :])
+    generation = Generation(program, matrix, index, places, parts, cuts, ground)
+    return WholeSchedules(generation, hulls, places) if generation.effort <= MOST_EFFORT else None

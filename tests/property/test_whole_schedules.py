@@ -1,0 +1,81 @@
+"""A bound from whole schedules is never above the optimum; what is offered as a plan is one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from planner.optimize.generation import FINE
+from planner.optimize.parts import take_apart
+from planner.optimize.polish import polish
+from planner.optimize.pricing import GangPricing
+from planner.optimize.solver import Highs
+from planner.optimize.worklevels import Fineness
+from planner.stagger import longest_moves
+from tests.exhaustive import exhaustive_cost
+from tests.weeks import random_week
+from tests.whole_schedules import PATIENCE_S, drawn
+
+ROUNDING = 1e-7
+ROUGH = Fineness(4, 100, 0)
+WEEKS = [(0, 2, 1), (3, 3, 2), (4, 3, 1), (11, 3, 2), (16, 4, 1)]
+
+
+@pytest.mark.parametrize(("seed", "n_runs", "n_pools"), WEEKS)
+def test_no_bound_is_above_what_trying_every_pattern_finds(seed, n_runs, n_pools):
+    week = random_week(seed, n_runs=n_runs, n_slots=8, n_pools=n_pools, negative_prices=seed == 3)
+    found = drawn(week)
+    bound = found.schedules.bound(np.inf, found.deadline) * found.program.power_kw
+    best = exhaustive_cost(longest_moves(week))
+    assert bound <= best + ROUNDING * abs(best)
+    assert bound > 0.7 * best
+
+
+@pytest.mark.parametrize("seed", [20, 21, 22, 23])
+def test_bound_and_plans_lie_on_either_side_of_the_optimum_of_the_whole_program(seed):
+    found = drawn(random_week(seed, n_runs=4, n_slots=12, n_pools=1 + seed % 2))
+    best = Highs(found.matrix, whole=True, mip_rel_gap=0.0).run(PATIENCE_S)
+    assert best.status == "optimal"
+    bound = found.schedules.bound(np.inf, found.deadline)
+    assert bound <= best.objective + ROUNDING * abs(best.objective)
+    x = found.schedules.plan(found.deadline)
+    choices = found.places.choices
+    plan = polish(found.matrix, found.places, choices, x[choices], found.deadline)
+    assert plan.objective >= best.objective - ROUNDING * abs(best.objective)
+    assert plan.objective <= 1.25 * best.objective
+    again = found.schedules.better(plan.values, 3, found.deadline)
+    assert again is None or found.matrix.cost @ again < found.matrix.cost @ x + ROUNDING
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_run_s_price_is_never_above_its_own_optimum_at_any_prices(seed):
+    """Prices are drawn, so that schedules that no plan would choose are among the best ones too."""
+    week = random_week(seed, n_runs=2, n_slots=10, n_pools=1 + seed % 2, negative_prices=seed % 3 == 0)
+    found = drawn(week)
+    parts = take_apart(found.program, found.matrix, found.index)
+    rng = np.random.default_rng(seed)
+    for r, gang in enumerate(found.program.gangs):
+        columns, rows = parts.columns(r), parts.rows(r)
+        reduced = found.matrix.cost.copy()
+        for option in found.places.gangs[r]:
+            on = option.on[option.on >= 0]
+            reduced[on] += rng.normal(30.0, 40.0, len(on))
+            reduced[option.lower] -= rng.uniform(0.0, 12.0, option.lower.shape)
+        own = replace(
+            found.matrix,
+            cost=reduced[columns],
+            lower=found.matrix.lower[columns],
+            upper=found.matrix.upper[columns],
+            whole=found.matrix.whole[columns],
+            a=sparse.csr_array(found.matrix.a[rows][:, columns]),
+            row_lower=found.matrix.row_lower[rows],
+            row_upper=found.matrix.row_upper[rows],
+        )
+        best = Highs(own, whole=True, mip_rel_gap=0.0).run(PATIENCE_S)
+        coarse, fine = (GangPricing(gang, found.index, fine).price(reduced).least for fine in (ROUGH, FINE))
+        room = ROUNDING * max(1.0, abs(best.objective))
+        assert coarse <= best.objective + room
+        assert fine <= best.objective + room
