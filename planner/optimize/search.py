@@ -85,7 +85,7 @@ def plan(week: Week, options: PlanOptions, starts: Sequence[Choices] = ()) -> Pl
     if week.objective.order:
         return in_order(week, options, plan)
     if _by_classes(week, options):
-        return plan_many(week, options.gap_target, options.time_limit_s)
+        return plan_many(week, options.gap_target, options.time_limit_s, starts[0] if starts else None)
     _check_size(week)
     began = time.monotonic()
     deadline = began + options.time_limit_s

@@ -11,8 +11,17 @@ import pytest
 from planner.errors import ConfigError
 from planner.evaluate import evaluate
 from planner.optimize import PlanOptions, plan
+from planner.optimize.choices import scheduled
+from planner.optimize.limits import block_limits
 from planner.optimize.scale import ManyGangs, unsupported
+from planner.optimize.scale.assign import Assignment
+from planner.optimize.scale.crowd import crowd
+from planner.optimize.scale.fluid import Fluid
+from planner.optimize.scale.lateness import late_money
+from planner.optimize.scale.plan import fineness
+from planner.optimize.scale.room import clear, make_room
 from planner.publish import to_calendar
+from planner.stagger import longest_moves
 from power.export import GridExport
 from tests.many_gangs import many_gangs
 from tests.weeks import at, make_pool
@@ -134,4 +143,48 @@ def test_a_ramp_limit_is_kept():
     ramped = many_gangs(12, n_runs=44, n_slots=24, n_pools=1, ramp_kw_per_min=4.0)
     found = plan(ramped, MANY)
     assert [v.sentence for v in judged(ramped, found).violations] == []
-    assert sum(1 for r in found.schedule.runs if r.pool is not None) > 20
+    assert sum(1 for r in found.schedule.runs if r.pool is not None) > 35
+
+
+def test_a_plan_that_goes_on_from_another_keeps_most_of_it():
+    _, found = planned()
+    dearer = replace(week(), prices=replace(week().prices, carbon_per_t=week().prices.carbon_per_t + 1.0))
+    new = plan(dearer, MANY, starts=(scheduled(found.schedule),))
+    assert [v.sentence for v in judged(dearer, new).violations] == []
+    pairs = list(zip(found.schedule.runs, new.schedule.runs, strict=True))
+    kept = [(a.gpu_power_limit_w > 0) == (b.gpu_power_limit_w > 0) for a, b in pairs]
+    assert sum(same.all() for same in kept) > 40
+
+
+def test_late_runs_get_room_from_those_that_are_less_pressed():
+    one = many_gangs(3, n_runs=24, n_slots=36, n_pools=1)
+    moved = longest_moves(one)
+    gangs = crowd(moved, [block_limits(moved, block) for block in moved.blocks])
+    prices = Fluid(gangs, fineness(24)).solve(60.0, interior=True)
+    ground = Assignment(gangs)
+    # the freest first is the wrong order: those that come last find no room in time
+    ground.fill(prices, [ground.order()[::-1]])
+    ground.aim(prices, 1.0)
+    money = np.array([late_money(gangs, run, placed) for run, placed in enumerate(ground.places)])
+    late = np.argsort(-money)[: np.count_nonzero(money)]
+    assert late.size
+    assert make_room(gangs, ground, late) > 0
+    after = sum(late_money(gangs, run, placed) for run, placed in enumerate(ground.places))
+    assert after < money.sum()
+    assert (ground.ground.free >= 0.0).all()
+    assert (ground.ground.above_kw <= 1e-6).all()
+
+
+def test_what_is_placed_without_room_is_cleared_until_all_fits():
+    one = many_gangs(4, n_runs=24, n_slots=36, n_pools=2)
+    moved = longest_moves(one)
+    gangs = crowd(moved, [block_limits(moved, block) for block in moved.blocks])
+    prices = Fluid(gangs, fineness(24)).solve(60.0, interior=True)
+    ground = Assignment(gangs)
+    ground.fill(prices, [ground.order()], crowding=0.01)
+    assert (ground.ground.free < 0.0).any()
+    gone = clear(gangs, ground)
+    assert 0 < len(gone) < 24
+    assert all(ground.places[run] is None for run in gone.tolist())
+    assert (ground.ground.free >= 0.0).all()
+    assert (ground.ground.above_kw <= 1e-6).all()

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 FIRST_TRIES, NEXT_TRIES = 12, 5  # answers of a gang that finds no room
 LEAST_AWAY, MOST_AWAY = 0.25, 1.0  # of the mean aim: farther from it the price does not move on
 TINY = 1e-9
-GPU_STIFFNESS = 0.3
-STIFFNESS = 2.0  # a tenth of the mean aim above it raises the price by a fifth
+STIFF, SOFT = 2.0, 0.5  # a tenth of the mean aim above it raises the price by a fifth, and by a twentieth
+GPU_SHARE = 0.15  # of it for GPUs
 
 
 class Assignment:
@@ -58,9 +58,9 @@ class Assignment:
         self._weight = np.array([run.gpus for run in crowd.week.runs]) * crowd.dues.most_h
 
     def keep(self, places: Sequence[Placed | None]) -> None:
-        """Take on places of a former plan, as far as there is room for them still."""
+        """Take on all places of a former plan that are open still, with room or without."""
         for run, placed in enumerate(places):
-            if placed is not None and self._is_open(run, placed) and self.ground.fits(placed):
+            if placed is not None and self._is_open(run, placed):
                 self.take(run, placed)
 
     def _is_open(self, run: int, placed: Placed) -> bool:
@@ -132,8 +132,9 @@ class Assignment:
             if old is not None:
                 self.take(run, old)
 
-    def aim(self, prices: Prices, share: float) -> None:
-        """Aim at a share of the aggregate program's load, at its prices."""
+    def aim(self, prices: Prices, share: float, stiffness: float = STIFF) -> None:
+        """Aim at a share of the aggregate program's load, at its prices; the stiffer, the dearer to miss it."""
+        self._stiffness = stiffness
         crowd = self._crowd
         idle_kw = np.array([one.idle_kw for one in crowd.limits])
         self._aim_kw = idle_kw + share * (prices.it_kw - idle_kw)
@@ -157,8 +158,8 @@ class Assignment:
             np.clip(away / mean, -LEAST_AWAY, MOST_AWAY)
             for away, mean in ((away_kw, self._mean_kw), (away_gpus, self._mean_gpus))
         )
-        it_price = self._prices.it + STIFFNESS * kw * self._mean_price
-        gpu_price = self._prices.gpu + GPU_STIFFNESS * gpus * self._mean_gpu_price
+        it_price = self._prices.it + self._stiffness * kw * self._mean_price
+        gpu_price = self._prices.gpu + self._stiffness * GPU_SHARE * gpus * self._mean_gpu_price
         return slot_prices(self._crowd, it_price, np.maximum(gpu_price, 0.0))
 
     def cost(self, batch: Iterable[int]) -> float:
@@ -172,8 +173,9 @@ class Assignment:
                 money += float((price.it[:, placed.slots] * placed.kw).sum())
                 money += float(price.gpu[pool, placed.slots].sum()) * placed.gpus
         away_kw, away_gpus = self._away()
-        money += float((away_kw**2 / self._mean_kw * self._mean_price).sum()) * STIFFNESS / 2.0
-        return money + float((away_gpus**2 / self._mean_gpus * self._mean_gpu_price).sum()) * GPU_STIFFNESS / 2.0
+        far = float((away_kw**2 / self._mean_kw * self._mean_price).sum())
+        far += GPU_SHARE * float((away_gpus**2 / self._mean_gpus * self._mean_gpu_price).sum())
+        return money + far * self._stiffness / 2.0
 
     def place_all(self, batch: Ints, tries: int) -> None:
         """Place runs where they cost least as long as some find room."""
@@ -210,14 +212,14 @@ class Assignment:
                 run, least = int(rank.run[row]), float(answer.least[i])
                 if answer.on[i].any() and (run not in best or least < best[run][0]):
                     best[run] = (least, g, row, answer.on[i])
-        left = []
+        left, room = [], self.ground if crowding is None else None
         for run in batch.tolist():
             if run not in best:
                 left.append(run)
                 continue
             _, g, row, on = best[run]
             one = crowd.ranks[g].only(np.array([row]))
-            placed = powered(crowd, self.ground, one, on, price[int(one.table[0])], free=crowding is not None)
+            placed = powered(crowd, room, one, on, price[int(one.table[0])])
             if placed is not None and (crowding is not None or self.ground.fits(placed)):
                 self.take(run, placed)
             else:

@@ -81,12 +81,21 @@ class Ground:
     @property
     def above_kw(self) -> Floats:
         """By how much IT power is above what the blocks may take, kW, shape (blocks, T); below 0 under it."""
-        return self.it_kw - self._most_kw
+        return np.asarray(self.it_kw - self._most_kw)
 
-    @property
-    def ramped(self) -> bool:
-        """Whether a block has a ramp limit."""
-        return bool(self._ramped)
+    def steepest(self) -> tuple[int | None, int, bool]:
+        """Return the block whose IT power moves farthest beyond its ramp, the slot before, and whether it rises there.
+
+        The block is None where every ramp holds.
+        """
+        worst: tuple[float, int | None, int, bool] = (HAIR, None, 0, False)
+        for b, power in self._ramped:
+            change_kw = np.diff(self.it_kw[b])
+            excess_kw = ramp_excess_kw(power, change_kw, 1.0 - POWER_MARGIN)
+            t = int(np.argmax(excess_kw))
+            if excess_kw[t] > worst[0]:
+                worst = float(excess_kw[t]), b, t, bool(change_kw[t] > 0.0)
+        return worst[1:]
 
     def gentle(self) -> bool:
         """Return whether every block keeps its ramp."""

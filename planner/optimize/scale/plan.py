@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.optimize.limits import block_limits, energy_worth
-from planner.optimize.scale.assign import Assignment
+from planner.optimize.scale.assign import SOFT, Assignment
 from planner.optimize.scale.certificate import Certificate
 from planner.optimize.scale.classes import Fineness
 from planner.optimize.scale.crowd import crowd
@@ -40,11 +40,12 @@ if TYPE_CHECKING:
 
 CROWDING = (0.5, 1.0, 2.0, 4.0)  # what a cell without room costs, round after round, of a mean cell's price
 LAST_TRIES = 12
-FEW = 150  # runs up to which each is a class by itself
+FEW = 300  # runs up to which classes are finer
 ONE_IN = 120  # gangs of which one answers at the same prices as the next
 LEAST_BATCH, MOST_FILLED, MOST_MOVED = 2, 32, 8  # gangs that answer at once, at most while places are filled and moved
 SWEEPS, REPLAN_SWEEPS = 12, 3
-WORTH_A_SWEEP = 2e-4  # share of the objective that a sweep must bring for another
+WORTH_A_SWEEP = 2e-4  # share of the objective that a sweep must bring
+MOST_IDLE = 2  # sweeps that bring less, one after the other
 PRICE_SHARE = 0.6  # of the time left: prices
 
 
@@ -103,13 +104,12 @@ class ManyGangs:
         ground = Assignment(crew)
         if start is not None:
             _go_on(crew, ground, self._prices, known_places(crew, start, self._prices))
-        elif ground.ground.ramped:
-            ground.fill(self._prices, _batches(ground.order(), MOST_FILLED))
         else:
             batches = _batches(ground.order(), MOST_FILLED)
             ground.fill(self._prices, batches, CROWDING[0])
             for crowding in CROWDING[1:]:
-                ground.settle(batches, crowding)
+                if seconds_left(deadline) > 0.0:
+                    ground.settle(batches, crowding)
             ground.place_all(clear(crew, ground), LAST_TRIES)
         return self._finish(week, crew, ground, (began, build_s, deadline), calm=start is not None)
 
@@ -137,11 +137,11 @@ class ManyGangs:
         """Certify and improve; where `calm`, only late runs and a few beside them may move."""
         assert self._prices is not None
         began, build_s, deadline = timing
-        ground.aim(self._prices, 1.0)
+        ground.aim(self._prices, 1.0, SOFT)
         bound = Certificate(crew).bound(self._prices.it, self._prices.gpu, seconds_left(deadline))
         dispatcher = Dispatcher(crew)
         best = _standing(crew, dispatcher, ground)
-        order, draw = ground.order(), np.random.default_rng(0)
+        order, draw, idle = ground.order(), np.random.default_rng(0), 0
         for _ in range(REPLAN_SWEEPS if calm else SWEEPS):
             if best.money - bound <= self._gap_target * abs(best.money) or seconds_left(deadline) <= 0.0:
                 break
@@ -157,7 +157,8 @@ class ManyGangs:
                     ground.improve(batch)
             found = _standing(crew, dispatcher, ground)
             gained, best = best.money - found.money, min(best, found, key=lambda one: one.money)
-            if gained < WORTH_A_SWEEP * abs(best.money):
+            idle = idle + 1 if gained < WORTH_A_SWEEP * abs(best.money) else 0
+            if idle == MOST_IDLE:
                 break
         self._places = best.places
         quality = (bound, self._gap_target, build_s, time.monotonic() - began - build_s, self._size)
@@ -171,9 +172,7 @@ def plan_many(week: Week, gap_target: float, time_limit_s: float, start: Choices
 
 def fineness(n_runs: int) -> Fineness:
     """Return how runs are taken together: the more there are, the more of them are alike."""
-    if n_runs <= FEW:
-        return Fineness(1e-6, 1000, 1.0)
-    return Fineness(48.0, 1, 1.0)
+    return Fineness(24.0, 2, 1.0) if n_runs <= FEW else Fineness(48.0, 1, 1.0)
 
 
 def _crew(week: Week) -> Crowd:

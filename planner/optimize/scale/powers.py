@@ -23,19 +23,18 @@ if TYPE_CHECKING:
 HAIR = 1e-9
 
 
-def powered(crowd: Crowd, ground: Ground, row: Rank, on: Flags, price: Floats, *, free: bool = False) -> Placed | None:
+def powered(crowd: Crowd, ground: Ground | None, row: Rank, on: Flags, price: Floats) -> Placed | None:
     """Return a gang with its powers, or None if its cells cannot but make more than its work.
 
     Args:
         crowd: All gangs.
-        ground: What is left beside it.
+        ground: What is left beside it, or None where it may take what is not left.
         row: A rank of its one row.
         on: Cells in which it is on, shape (B,).
         price: Money per GPU in a slot at each of its points, shape (K, T).
-        free: Whether it may take power that is not left.
     """
     table, gpus = crowd.tables[int(row.table[0])], float(row.gpus[0])
-    shape = _shaped(crowd, None if free else ground, row, on, price)
+    shape = _shaped(crowd, ground, row, on, price)
     if shape is None:
         return None
     slots, speed = shape

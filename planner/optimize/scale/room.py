@@ -79,7 +79,7 @@ def _wanted(crowd: Crowd, assigned: Assignment, run: int, late: float) -> Placed
     if best is None:
         return None
     _, rank, on = best
-    placed = powered(crowd, assigned.ground, rank, on, price[int(rank.table[0])], free=True)
+    placed = powered(crowd, None, rank, on, price[int(rank.table[0])])
     return None if placed is None or late_money(crowd, run, placed) >= late - HAIR else placed
 
 
@@ -96,7 +96,7 @@ def _in_the_way(crowd: Crowd, assigned: Assignment, wanted: Placed) -> list[int]
 
 
 def clear(crowd: Crowd, assigned: Assignment) -> Ints:
-    """Take runs away until all that is placed has room; return them, the tightest and largest first."""
+    """Take runs away until all that is placed has room and ramps hold; return them, the tightest and largest first."""
     moved: list[int] = []
     for pool in range(len(crowd.in_service)):
         tables = [i for i, table in enumerate(crowd.tables) if table.pool == pool]
@@ -111,9 +111,35 @@ def clear(crowd: Crowd, assigned: Assignment) -> Ints:
             assert placed is not None
             assigned.leave(run, placed)
             moved.append(run)
+    while (run := _too_sudden(assigned)) is not None:
+        placed = assigned.places[run]
+        assert placed is not None
+        assigned.leave(run, placed)
+        moved.append(run)
     gpus = np.array([crowd.week.runs[run].gpus for run in moved], dtype=np.float64)
     first = np.argsort(-gpus * assigned.tight[moved] ** 2, kind="stable")
     return np.asarray(np.array(moved, dtype=np.int64)[first])
+
+
+def _too_sudden(assigned: Assignment) -> int | None:
+    """Return the freest run that changes its power where a block moves faster than it may, or None where none does."""
+    block, step, rises = assigned.ground.steepest()
+    if block is None:
+        return None
+    found: tuple[float, int] | None = None
+    for run, placed in enumerate(assigned.places):
+        if placed is None:
+            continue
+        at = np.searchsorted(placed.slots, (step, step + 1))
+        kw = [
+            float(placed.kw[block, i]) if i < len(placed.slots) and placed.slots[i] == t else 0.0
+            for i, t in zip(at.tolist(), (step, step + 1), strict=True)
+        ]
+        change_kw = kw[1] - kw[0] if rises else kw[0] - kw[1]
+        score = change_kw * (1.0 - min(1.0, float(assigned.tight[run])) + HAIR)
+        if change_kw > HAIR and (found is None or score > found[0]):
+            found = score, run
+    return None if found is None else found[1]
 
 
 def _freest(crowd: Crowd, assigned: Assignment, pool: int, lacking: Floats) -> list[int] | None:
