@@ -12,8 +12,6 @@ from planner.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy.typing as npt
-
     from planner.week import Block, PoolOption, Provenance, Signals, Week
     from power.tariff import Tariff
 
@@ -110,22 +108,6 @@ def transfer_kg(week: Week, transfer: Transfer) -> float:
 def key_of(week: Week, name: str) -> str:
     """Return what the blocks of a site carry: its name, or "" for the site that the week is named after."""
     return "" if name == week.site else name
-
-
-def shared_kg_per_kwh(
-    week: Week, pool: str | None, by_site: dict[str, npt.NDArray[np.float64]]
-) -> npt.NDArray[np.float64]:
-    """Return what each site's carbon per kWh of IT energy makes for a gang in a pool, kg/kWh, shape (T,).
-
-    Args:
-        week: All inputs.
-        pool: Name of the pool, or None for a run that does not run.
-        by_site: Carbon per kWh of IT energy of each site, by what its blocks carry.
-    """
-    if pool is None or len(by_site) == 1:
-        return by_site[""]
-    parts = [share * by_site[week.block(name).site] for name, share in week.pool(pool).shares]
-    return np.asarray(np.sum(parts, axis=0))
 
 
 def one_site_only(what: str, first: str, others: Iterable[str]) -> None:

@@ -28,12 +28,10 @@ from planner.cold_flows import cold_flows, requested_c, state_at
 from planner.decimals import published
 from planner.dispatch import BlockFlows, Offers, dispatch
 from planner.errors import ExportError
-from planner.geography import shared_kg_per_kwh, transfer_kg
 from planner.precedence import waits
+from planner.site_carbon import brought_kg, brought_sentences, gang_kg_per_kwh, site_carbon_kg, site_kg_per_kwh
 from planner.slots import RunSlots, block_it_kw, run_slots, slot_parts
 from planner.takes import best_takes, bought_shares, offer_sentences
-from power.carbon import carbon_kg
-from power.generation import generation_kg
 from trainer_hooks.calendar import (
     BlockPlan,
     Calendar,
@@ -53,7 +51,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from planner.geography import Transfer
     from planner.schedule import RunSchedule, Schedule, Shortfall
     from planner.week import Block, Week
 
@@ -89,9 +86,9 @@ def to_calendar(
     decided = {r.run: r for r in schedule.runs}
     slots = [run_slots(week, decided[run.name]) for run in week.runs]
     flows = _flows(week, schedule, slots)
-    site_kg = _site_kg(week, flows)
-    kg_per_kwh = _kg_per_kwh(week, flows, site_kg)
-    planned_kg = float(sum(site_kg.values()).sum()) + sum(transfer_kg(week, one) for _, one in _brought(week, schedule))
+    site_kg = site_carbon_kg(week, flows)
+    kg_per_kwh = site_kg_per_kwh(week, flows, site_kg)
+    planned_kg = float(np.sum(list(site_kg.values()))) + brought_kg(week, schedule)
     contracts = _contract_plans(week, schedule, flows)
     taken_kw = np.sum([plan.take_kw for plan in contracts], axis=0)
     header = Calendar(
@@ -113,7 +110,7 @@ def to_calendar(
             for s in shortfalls
         ),
         blocks=tuple(_block_plan(block, f, week) for block, f in zip(week.blocks, flows, strict=True)),
-        notes=(*week.labels, *notes, *_brought_sentences(week, schedule)),
+        notes=(*week.labels, *notes, *brought_sentences(week, schedule)),
         contracts=contracts,
         ppas=ppa_plans(week, np.sum([f.import_kw for f in flows], axis=0), taken_kw),
         carbon_budget=budget_plan(week, planned_kg),
@@ -130,7 +127,7 @@ def to_calendar(
                 week,
                 run,
                 decided[run.run.name],
-                shared_kg_per_kwh(week, decided[run.run.name].pool, kg_per_kwh),
+                gang_kg_per_kwh(week, decided[run.run.name].pool, kg_per_kwh),
             ),
         )
         for run in slots
@@ -173,51 +170,6 @@ def _inputs(week: Week, options: Mapping[str, str | float]) -> dict[str, dict[st
             for p in other.provenance
         },
     }
-
-
-def _brought(week: Week, schedule: Schedule) -> list[tuple[str, Transfer]]:
-    """Return each run's transfers that the plan makes."""
-    pools = {decided.run: decided.pool for decided in schedule.runs}
-    return [
-        (run.name, one)
-        for run in week.runs
-        for option in run.options
-        for one in (option.transfers if option.pool == pools[run.name] else ())
-    ]
-
-
-def _brought_sentences(week: Week, schedule: Schedule) -> list[str]:
-    return [
-        f"The data of run {run!r}, {one.size_tb:g} TB, goes from {one.origin} to {one.target}: {one.hours:.1f} h "
-        f"from the start of the week, {one.energy_kwh:,.0f} kWh, {one.cost:,.2f} {week.prices.currency}."
-        for run, one in _brought(week, schedule)
-    ]
-
-
-def _site_kg(week: Week, flows: Sequence[BlockFlows]) -> dict[str, npt.NDArray[np.float64]]:
-    """Return each site's carbon in each slot, kgCO2e, by what its blocks carry."""
-    slot_h, found = week.grid.slot_h, {}
-    for site in ("", *(other.name for other in week.others)):
-        ci_gco2_per_kwh = week.seen_from(site).signals.ci_gco2_per_kwh
-        here = [(block, f) for block, f in zip(week.blocks, flows, strict=True) if block.site == site]
-        kg = sum((carbon_kg(ci_gco2_per_kwh, f.import_kw, slot_h) for _, f in here), np.zeros(week.grid.n_slots))
-        for block, f in here:
-            for group, kw in zip(block.generators, f.groups_kw, strict=True):
-                kg = kg + generation_kg(group, kw, slot_h)
-        found[site] = kg
-    return found
-
-
-def _kg_per_kwh(
-    week: Week, flows: Sequence[BlockFlows], site_kg: Mapping[str, npt.NDArray[np.float64]]
-) -> dict[str, npt.NDArray[np.float64]]:
-    """Return each site's carbon per kWh of IT energy in each slot, by what its blocks carry."""
-    found = {}
-    for site, kg in site_kg.items():
-        here = [f.it_kw for block, f in zip(week.blocks, flows, strict=True) if block.site == site]
-        kwh = sum(here, np.zeros(week.grid.n_slots)) * week.grid.slot_h
-        found[site] = np.divide(kg, kwh, out=np.zeros(week.grid.n_slots), where=kwh > 0.0)
-    return found
 
 
 def _flows(week: Week, schedule: Schedule, runs: list[RunSlots]) -> list[BlockFlows]:

@@ -11,7 +11,7 @@ import numpy as np
 from planner.evaluate.accounts import carbon_per_it_kwh
 from planner.evaluate.bill import Bill
 from planner.evaluate.record import SiteResult, Violation
-from planner.geography import key_of, shared_kg_per_kwh, site_parts
+from planner.geography import key_of, site_parts
 from planner.timegrid import iso
 from power.carbon import carbon_kg
 from power.export import export_price_per_kwh
@@ -68,7 +68,11 @@ def rates_by_site(
 
 def run_rate(week: Week, seen: RunTrace, rates: dict[str, npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
     """Return the carbon per kWh of IT energy where a run's gang sits, kg/kWh, shape (T,)."""
-    return shared_kg_per_kwh(week, next((pool for pool in seen.pools if pool is not None), None), rates)
+    pool = next((pool for pool in seen.pools if pool is not None), None)
+    found = np.zeros(week.grid.n_slots)
+    for block, share in () if pool is None else week.pool(pool).shares:
+        found = found + share * rates[week.block(block).site]
+    return found
 
 
 def moved(week: Week, traces: Sequence[RunTrace]) -> tuple[Moved, ...]:
