@@ -31,11 +31,19 @@ _DAY = timedelta(hours=24)
 
 
 def carbon_per_it_kwh(week: Week, signals: Signals, blocks: Sequence[BlockResult]) -> npt.NDArray[np.float64]:
-    """Return the site's carbon over its IT energy per slot, kg/kWh, shape (T,); 0 where there is no IT energy."""
+    """Return the carbon of blocks over their IT energy per slot, kg/kWh, shape (T,); 0 where there is no IT energy.
+
+    Args:
+        week: All inputs; blocks of further sites count by these sites' own signals.
+        signals: Grid and weather of the site that the week is named after.
+        blocks: The judge's figures of the blocks.
+    """
     slot_h = week.grid.slot_h
     kg, it_kwh = np.zeros(week.grid.n_slots), np.zeros(week.grid.n_slots)
     for block in blocks:
-        kg += carbon_kg(signals.ci_gco2_per_kwh, block.import_kw, slot_h) + block.generation_kg
+        site = week.block(block.block).site
+        grid = week.seen_from(site).signals if site else signals
+        kg += carbon_kg(grid.ci_gco2_per_kwh, block.import_kw, slot_h) + block.generation_kg
         it_kwh += block.it_kw * slot_h
     return np.divide(kg, it_kwh, out=np.zeros_like(kg), where=it_kwh > 0.0)
 

@@ -13,7 +13,7 @@ import pytest
 from planner.baseline import asap
 from planner.calendar_id import content_id
 from planner.errors import ConfigError
-from planner.evaluate import evaluate
+from planner.evaluate import carbon_per_it_kwh, evaluate
 from planner.geography import Transfer, one_site_only, ready_h, site_parts, transfer_kg
 from planner.optimize import PlanOptions, plan
 from planner.optimize.scale import unsupported
@@ -96,6 +96,9 @@ def test_each_site_is_judged_by_its_own_grid():
     stated = {run.run: sum(w.kgco2e for w in run.windows) for run in runs}
     assert stated == pytest.approx({run.run: run.carbon_kg for run in judged.runs}, abs=1e-5)
     assert judged.violations == ()
+    # telemetry is taken at the mean of all sites by IT energy
+    mean = carbon_per_it_kwh(week, week.signals, judged.blocks)
+    assert float(mean @ np.sum([b.it_kw for b in judged.blocks], axis=0)) == pytest.approx(judged.carbon_kg)
 
 
 def test_a_gang_that_spans_both_sites_pays_the_carbon_of_both():
