@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from planner.forecast.backtest import Backtest
     from planner.forecast.history import History
     from planner.forecast_history import Past
+    from planner.schedule import Plan
     from planner.week import Week
 
 CARBON_PER_T = 100.0
@@ -182,7 +183,9 @@ def plan_both(task: PlanTask) -> PlannedWeek:
     return PlannedWeek(
         origin=task.known.grid.start,
         weight=task.weight,
-        plans=tuple(_came(name, week, task) for name, week in weeks),
+        plans=tuple(
+            judged_on(name, week, plan(week, task.options), task.known, task.weight) for name, week in weeks
+        ),
     )
 
 
@@ -199,18 +202,25 @@ def _forecasts(found: Backtest, signals: Sequence[str], i: int) -> dict[str, dic
     return made
 
 
-def _came(name: str, week: Week, task: PlanTask) -> Came:
-    """Return what the plan of a week comes to on what came, beside the same work without a plan."""
-    made = plan(week, task.options)
+def judged_on(name: str, week: Week, made: Plan, known: Week, weight: str) -> Came:
+    """Return what a plan of a week comes to on what came, beside the same work without a plan.
+
+    Args:
+        name: Of the plan.
+        week: The week that it was made from.
+        made: The plan.
+        known: The week on what came.
+        weight: CARBON or MONEY.
+    """
     calendar, runs = to_calendar(
         week, made.schedule, status=made.status, certified_gap=made.mip_gap, shortfalls=made.shortfalls
     )
-    verdict = evaluate(calendar, runs, week, task.known.signals, simulated_weeks=_SIMULATED_WEEKS)
-    others = counterfactuals(task.known, verdict)
+    verdict = evaluate(calendar, runs, week, known.signals, simulated_weeks=_SIMULATED_WEEKS)
+    others = counterfactuals(known, verdict)
     return Came(
         name=name,
-        figure=_figure(verdict, task.weight),
-        usual={other.name: _figure(other.evaluation, task.weight) for other in others},
+        figure=_figure(verdict, weight),
+        usual={other.name: _figure(other.evaluation, weight) for other in others},
         late=verdict.deadlines_missed,
         beyond=not verdict.clean,
         gap=made.mip_gap,

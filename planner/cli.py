@@ -25,6 +25,7 @@ from planner.explain_command import explain_command
 from planner.forecast_command import forecast_command
 from planner.json_output import json_errors, print_json
 from planner.recipe_command import recipe_group
+from planner.replay_command import replay_command
 from planner.respond_command import respond_command
 from planner.slurm_command import slurm_command
 from planner.sources_command import sources_group
@@ -295,6 +296,7 @@ cli.add_command(respond_command)
 cli.add_command(forecast_command)
 cli.add_command(explain_command)
 cli.add_command(backtest_command)
+cli.add_command(replay_command)
 cli.add_command(sources_group)
 cli.add_command(recipe_group)
 export_group.add_command(slurm_command)

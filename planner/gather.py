@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from planner.config.other_site import first_alone
+from planner.config.uncertainty_table import UncertaintyTable
 from planner.errors import ConfigError, GapInSeries
 from planner.gather_sites import gather_others, other_sites
 from planner.idle_power import idle_powered
@@ -14,6 +15,7 @@ from planner.margins import with_margins
 from planner.outlook import FIELDS, FLAT_PRICE, gather_signals
 from planner.precedence import of_week
 from planner.price_slips import check_price_units
+from planner.stochastic.of_bands import Asked, looked_at
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, to_utc, zone
 from planner.week import Block, Signals, Week
 
@@ -71,7 +73,7 @@ def gather(
     _check_outputs(site, grid)
     check_price_units(site, gathered.signals.price_per_kwh)
     runs, complete = runs_of_week(site, grid)
-    return Week(
+    found = Week(
         site=site.name,
         timezone=site.place.timezone,
         grid=grid,
@@ -92,6 +94,8 @@ def gather(
         accounting=None if site.others else site.accounting,
         bands=gathered.bands,
     )
+    asked = site.plan.uncertainty or UncertaintyTable()
+    return looked_at(found, Asked(asked.scenarios, asked.cvar_alpha, asked.cvar_weight, asked.w_max_quantile))
 
 
 def _check_outputs(site: Site, grid: TimeGrid) -> None:

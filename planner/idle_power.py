@@ -1,4 +1,4 @@
-"""Where GPUs without a job stay powered: not where the capacity or the cooling of a slot could not carry all of them."""
+"""Where GPUs without a job stay powered: not where capacity or cooling of a slot could not carry all of them."""
 
 from __future__ import annotations
 

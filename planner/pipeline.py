@@ -20,10 +20,11 @@ from planner.export.report import report_html
 from planner.folders import CALENDARS, LEDGER, REPORT
 from planner.kept_series import series_file, series_json
 from planner.ledger import Intake, Ledger
-from planner.optimize import PlanOptions, plan
+from planner.optimize import PlanOptions
 from planner.optimize.mends import with_mends
 from planner.outcome import Outcome
 from planner.publish import publish, to_calendar
+from planner.stochastic.plan import plan
 from planner.summary import summary
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a plan knows of what it does not know: weighted paths that the week may take, and the heat that it keeps clear of."""
+"""What a plan knows of what it does not know: weighted paths that the week may take, heat that it keeps clear of."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from planner.config import (
     power_tables,
     source_tables,
     supply_tables,
+    uncertainty_table,
 )
 from planner.config.fields import (
     Chance,
@@ -37,6 +38,8 @@ from planner.config.fields import (
 )
 
 Table = fields.Table
+UncertaintyTable = uncertainty_table.UncertaintyTable
+RollingTable = uncertainty_table.RollingTable
 ProviderTable = source_tables.ProviderTable
 SourcesTable = source_tables.SourcesTable
 GoodputTable = gang_tables.GoodputTable
@@ -77,6 +80,12 @@ class PlanTable(Table):
     method: Literal["auto", "gangs", "scale"] = Field(
         default="auto",
         description="`gangs` plans every gang by itself, `scale` classes of like runs; `auto` takes `scale` beyond 40 runs",
+    )
+    uncertainty: UncertaintyTable | None = Field(
+        default=None, description="how far it looks at what forecasts do not know; not at all where left out"
+    )
+    rolling: RollingTable | None = Field(
+        default=None, description="how plans go on from the one in force; as in [plan.rolling] where left out"
     )
 
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 SHARE_SLACK = 5e-5
 """Share of a passed slot by which the program may count a gang at its lower of two operating points: a published power
-limit is rounded up by a thousandth of a watt, which the limit of a full block would not carry. It never counts more work
-than was done."""
+limit is rounded up by a thousandth of a watt, which a full block would not carry. It never counts more work than was
+done."""
 FLOW_SLACK = 1e-6
 """Power units by which a passed flow may differ: published figures are rounded."""
 
@@ -87,9 +87,7 @@ def held(program: Program, places: Places, matrix: Matrix, in_force: InForce) ->
     for offer, share in in_force.schedule.bought_share:
         if offer in places.bought:
             bounds.fix(np.array([places.bought[offer]]), np.array([share]), FLOW_SLACK)
-    return Held(
-        replace(matrix, cost=cost, lower=bounds.lower, upper=bounds.upper), offset, start[places.choices]
-    )
+    return Held(replace(matrix, cost=cost, lower=bounds.lower, upper=bounds.upper), offset, start[places.choices])
 
 
 class _Bounds:

@@ -1,1 +1,1 @@
-"""Plans under uncertainty: starts, stops and pools now, power and what stands behind the meter once the path is known."""
+"""Plans under uncertainty: starts, stops and pools now, power and storage once the path is known."""

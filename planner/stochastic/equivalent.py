@@ -1,7 +1,7 @@
 """The deterministic equivalent of a two-stage program: what is decided now once, all else once for every path.
 
-Minimise, over starts, stops, pools, units of generators and offers bought (first stage), and over power, storage, import
-and what is missing at deadlines of every path (second stage)
+Minimise, over starts, stops, pools, units of generators and offers bought (first stage), and over power, storage,
+import and what is missing at deadlines of every path (second stage)
 
     sum_s p_s (cost_s - w (carbon_s + lateness_s)) + w sum_r CVaR_alpha(r),   r in {carbon, lateness},
 
@@ -58,7 +58,7 @@ class Equivalent:
     Args:
         matrix: The program: first stage, then each path's columns, then those of the risks.
         first: Places in the week's own program of the first stage's columns, shape (F,).
-        of_path: For each path, the place here of each of its columns, -1 for one that the week's own program has closed.
+        of_path: For each path, the place here of each of its columns, -1 where the week's own program has closed it.
     """
 
     matrix: Matrix

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
+KEPT_DIGITS = 6
+"""Significant digits of bands in a calendar's series."""
 DRY, WET = "dry_bulb_c", "wet_bulb_c"
 _ANY_SIGN = ("price_per_kwh", DRY, WET)
 
@@ -40,7 +42,7 @@ class Asked:
 
 
 def with_uncertainty(week: Week, asked: Asked) -> Week:
-    """Return the week with the paths and the heat that its plan is to look at; as it is where nothing is asked or known.
+    """Return the week with the paths and the heat that its plan is to look at; as it is where none is asked or known.
 
     Forecasts of further sites of the same file have no bands: they count as they stand.
 
@@ -56,6 +58,35 @@ def with_uncertainty(week: Week, asked: Asked) -> Week:
     return replace(week, uncertainty=Uncertainty(scenarios, asked.cvar_alpha, asked.cvar_weight, heat))
 
 
+def looked_at(week: Week, asked: Asked) -> Week:
+    """Return the week as `with_uncertainty` does, with a sentence about what was asked, also where nothing is known.
+
+    Bands count as they are kept beside a calendar, so that it can be made again from what was kept.
+
+    Args:
+        week: The week, with the bands of its forecasts.
+        asked: What is asked.
+    """
+    if not asked.scenarios and asked.w_max_quantile is None:
+        return week
+    kept = tuple(replace(band, quantiles=_as_kept(band.quantiles), paths=_as_kept(band.paths)) for band in week.bands)
+    looked = replace(with_uncertainty(replace(week, bands=kept), asked), bands=week.bands)
+    known, labels = looked.uncertainty or Uncertainty(), []
+    if asked.scenarios:
+        labels.append(
+            f"Starts, stops and pools are planned on {len(known.scenarios)} weighted paths of the forecast."
+            if known.scenarios
+            else "Planned on the forecast alone: the errors of no forecast are known, so there are no paths."
+        )
+    if asked.w_max_quantile is not None:
+        labels.append(
+            f"Limits of cooling and power hold in weather of the {asked.w_max_quantile:.0%} level of its forecast."
+            if known.heat is not None
+            else "Limits hold in the weather as forecast: the errors of its forecast are not known."
+        )
+    return replace(looked, labels=(*looked.labels, *labels))
+
+
 def heat_at(signals: Signals, bands: dict[str, Band], level: float) -> Heat | None:
     """Return the weather at a level of its distribution, nowhere cooler than the forecast; None where no band is known.
 
@@ -64,9 +95,7 @@ def heat_at(signals: Signals, bands: dict[str, Band], level: float) -> Heat | No
         bands: Signal -> what is not known of it.
         level: Level of dry and wet bulb.
     """
-    hot = {
-        name: np.maximum(getattr(signals, name), _at(bands[name], level)) for name in (DRY, WET) if name in bands
-    }
+    hot = {name: np.maximum(getattr(signals, name), _at(bands[name], level)) for name in (DRY, WET) if name in bands}
     if not hot:
         return None
     dry = hot.get(DRY, signals.dry_bulb_c)
@@ -102,3 +131,7 @@ def scenarios_of(signals: Signals, bands: dict[str, Band], count: int) -> tuple[
 def _at(band: Band, level: float) -> Floats:
     """Return a band's values at a level; beyond its outermost levels those of the outermost."""
     return np.array([np.interp(level, band.levels, column) for column in band.quantiles.T])
+
+
+def _as_kept(values: Floats) -> Floats:
+    return np.array([float(f"{value:.{KEPT_DIGITS}g}") for value in values.ravel()]).reshape(values.shape)

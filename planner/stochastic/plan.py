@@ -125,9 +125,7 @@ def plan(week: Week, options: PlanOptions, starts: Sequence[Choices] = (), *, ho
     else:
         found = _on_forecast(base, incumbent)
     seconds = (build_s, time.monotonic() - began - build_s)
-    return plan_of(
-        week, base.program, base.index, base.places, found, gap_target=options.gap_target, seconds=seconds
-    )
+    return plan_of(week, base.program, base.index, base.places, found, gap_target=options.gap_target, seconds=seconds)
 
 
 def _step(week: Week, options: PlanOptions, starts: Sequence[Choices], *, hold: Hold | None) -> Plan:
@@ -171,9 +169,7 @@ def _on_paths(
 ) -> Found:
     """Return the best first stage found for all paths, and its power on the forecast."""
     weights = [one.weight for one in asked.scenarios]
-    paths = [
-        Path(weight, one.program, one.index, one.matrix) for weight, one in zip(weights, scenarios, strict=True)
-    ]
+    paths = [Path(weight, one.program, one.index, one.matrix) for weight, one in zip(weights, scenarios, strict=True)]
     joined = equivalent(Path(1.0, base.program, base.index, base.matrix), paths, asked)
     start = _with_first(joined, incumbent.values[joined.first], deadline)
     highs = Highs(joined.matrix, whole=True, mip_rel_gap=gap_target, mip_max_nodes=NODES)
@@ -214,9 +210,7 @@ def _with_first(joined: Equivalent, first: Floats, deadline: float) -> Floats | 
     return highs.run(seconds_left(deadline)).values
 
 
-def _terms(
-    base: _Built, scenarios: Sequence[_Built], weights: Sequence[float], joined: Equivalent, x: Floats
-) -> Terms:
+def _terms(base: _Built, scenarios: Sequence[_Built], weights: Sequence[float], joined: Equivalent, x: Floats) -> Terms:
     """Return the mean of every term over the paths, and what the worst paths count beside it."""
     mean: dict[str, float] = {}
     for s, (weight, one) in enumerate(zip(weights, scenarios, strict=True)):

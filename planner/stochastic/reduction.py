@@ -58,9 +58,10 @@ def recentred(kept: Floats, weights: Floats, mean: Floats, lowest: float) -> Flo
         lowest: No value goes below it.
 
     Returns:
-        Shape (K, T); where a value had to stop at the lowest, the mean of its slot is a little higher.
+        Shape (K, T); where a value had to stop at the lowest, the mean of its slot is a little higher. Slots in which
+        all paths agree stay as they are to the last bit: they have passed.
     """
-    return np.maximum(kept + (mean - weights @ kept), lowest)
+    return np.where((kept == kept[0]).all(axis=0), kept, np.maximum(kept + (mean - weights @ kept), lowest))
 
 
 def _distances(paths: Mapping[str, Floats]) -> Floats:

@@ -1,4 +1,4 @@
-"""A plan that goes on from a plan in force: what has passed stays, what was announced is kept where that costs little."""
+"""A plan that goes on from one in force: what has passed stays, what was announced is kept where that costs little."""
 
 from __future__ import annotations
 

@@ -27,6 +27,8 @@ HEADERS = {
     model.SiteTable: "[site]",
     model.HorizonTable: "[horizon]",
     model.PlanTable: "[plan]",
+    model.UncertaintyTable: "[plan.uncertainty]",
+    model.RollingTable: "[plan.rolling]",
     model.ForecastTable: "[forecast]",
     model.CarbonTable: "[carbon]",
     model.AccountsTable: "[accounts]",

@@ -12,7 +12,7 @@ from planner.band import Band
 from planner.optimize import PlanOptions
 from planner.optimize import plan as plan_on_forecast
 from planner.optimize.limits import block_limits
-from planner.stochastic.of_bands import Asked, with_uncertainty
+from planner.stochastic.of_bands import Asked, looked_at, with_uncertainty
 from planner.stochastic.plan import plan
 from planner.stochastic.reduction import kept_paths, recentred
 from planner.uncertainty import Heat, Scenario, Uncertainty
@@ -38,9 +38,10 @@ def test_signals_count_by_their_own_spread():
     assert sorted(chosen.tolist()) == [0, 1, 2, 3]
     assert weights.tolist() == [0.25] * 4
     # thousands of times smaller units change nothing
-    assert kept_paths({"carbon": grams / 1e6, "price": euros}, 2)[0].tolist() == kept_paths(
-        {"carbon": grams, "price": euros}, 2
-    )[0].tolist()
+    assert (
+        kept_paths({"carbon": grams / 1e6, "price": euros}, 2)[0].tolist()
+        == kept_paths({"carbon": grams, "price": euros}, 2)[0].tolist()
+    )
 
 
 def test_the_mean_of_every_slot_is_that_of_all_paths():
@@ -66,7 +67,9 @@ def on(schedule):
 
 def test_starts_are_the_best_for_both_paths_together():
     week = tiny_week(
-        n_slots=6, runs=(make_run(points=FULL_POWER, work_h=2.0, deadline_h=6.0),), pools=(make_pool(points=FULL_POWER),)
+        n_slots=6,
+        runs=(make_run(points=FULL_POWER, work_h=2.0, deadline_h=6.0),),
+        pools=(make_pool(points=FULL_POWER),),
     )
     first, second = [0.1, 0.1, 0.5, 0.5, 0.2, 0.2], [0.9, 0.9, 0.5, 0.5, 0.3, 0.3]
     known = two_paths(week, first, second)
@@ -107,9 +110,7 @@ def test_the_worst_path_counts_for_more_by_the_weight_of_the_tail():
         )
         # the first half is a little cleaner on average, and much dirtier in the second path
         paths = ([100.0, 100.0, 300.0, 300.0], [480.0, 480.0, 300.0, 300.0])
-        scenarios = tuple(
-            Scenario(0.5, replace(week.signals, ci_gco2_per_kwh=np.array(ci))) for ci in paths
-        )
+        scenarios = tuple(Scenario(0.5, replace(week.signals, ci_gco2_per_kwh=np.array(ci))) for ci in paths)
         return replace(week, uncertainty=Uncertainty(scenarios, cvar_alpha=0.5, cvar_weight=weight))
 
     by_mean, by_tail = plan(with_carbon(0.0), EXACT), plan(with_carbon(0.5), EXACT)
@@ -154,10 +155,29 @@ def test_heat_never_loosens_a_limit_nor_powers_idle_gpus_down():
 def test_a_week_of_which_all_is_known_is_planned_as_it_is():
     week = tiny_week()
     assert with_uncertainty(week, Asked(6, w_max_quantile=0.9)) is week
-    assert with_uncertainty(heated([30.0] * 4)[0], Asked()) .uncertainty is None
+    assert with_uncertainty(heated([30.0] * 4)[0], Asked()).uncertainty is None
 
 
 def test_what_a_plan_looks_at_is_part_of_its_inputs():
     week, looked = heated([20.0, 38.0, 20.0, 20.0])
     assert looked.sha256 != week.sha256
     assert Heat(np.zeros(1), np.zeros(1)).dry_bulb_c.flags.writeable is False
+
+
+def test_what_was_asked_is_told_also_where_nothing_is_known():
+    week, _ = heated([20.0, 38.0, 20.0, 20.0])
+    asked = Asked(2, w_max_quantile=0.9)
+    assert looked_at(week, Asked()) is week
+    blind = looked_at(week, asked)
+    assert blind.uncertainty is None
+    assert [label.split(":")[-1] for label in blind.labels[-2:]] == [
+        " the errors of no forecast are known, so there are no paths.",
+        " the errors of its forecast are not known.",
+    ]
+    rng = np.random.default_rng(3)
+    paths = 300.0 + rng.normal(0.0, 50.0, (20, 4))
+    band = Band("ci_gco2_per_kwh", "made up", START, LEVELS, np.quantile(paths, LEVELS, axis=0), paths)
+    seen = looked_at(replace(week, bands=(band,)), asked)
+    assert len(seen.uncertainty.scenarios) == 2
+    assert seen.labels[-2] == "Starts, stops and pools are planned on 2 weighted paths of the forecast."
+    assert seen.bands == (band,)
