@@ -23,6 +23,7 @@ from planner.command import BROKEN_PROMISES, FILE, instant
 from planner.errors import ConfigError, GridpaceError
 from planner.explain_command import explain_command
 from planner.forecast_command import forecast_command
+from planner.frontier_command import frontier_command
 from planner.json_output import json_errors, print_json
 from planner.recipe_command import recipe_group
 from planner.replay_command import replay_command
@@ -295,6 +296,7 @@ cli.add_command(accounts_command)
 cli.add_command(respond_command)
 cli.add_command(forecast_command)
 cli.add_command(explain_command)
+cli.add_command(frontier_command)
 cli.add_command(backtest_command)
 cli.add_command(replay_command)
 cli.add_command(sources_group)
