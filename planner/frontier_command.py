@@ -68,6 +68,7 @@ def frontier_command(
         options = PlanOptions(
             gap_target=made_from.plan.gap_target if gap is None else gap,
             time_limit_s=made_from.plan.time_limit_s if time_limit is None else time_limit,
+            method=made_from.plan.method,
         )
         # what the plans know, and nothing that only pages of a week show, goes to the processes
         known = replace(gathered, bands=())

@@ -31,13 +31,22 @@ class Relaxation:
         matrix: The whole program, or a smaller one.
         hulls: Where cuts come from.
         column: Place in `matrix` of every column of the whole program, shape (N,).
+        basis: Status of every column and row of `matrix` to start from (`Highs.statuses`), or None.
     """
 
-    def __init__(self, matrix: Matrix, hulls: Sequence[HullCuts], column: npt.NDArray[np.int64]) -> None:
+    def __init__(
+        self,
+        matrix: Matrix,
+        hulls: Sequence[HullCuts],
+        column: npt.NDArray[np.int64],
+        basis: tuple[Sequence[int], Sequence[int]] | None = None,
+    ) -> None:
         self.rows: list[Row] = []
         self._hulls, self._column = hulls, column
-        self._highs = Highs(matrix, whole=False, solver=first_solver(matrix))
-        self._first = True
+        self._highs = Highs(matrix, whole=False, solver=first_solver(matrix) if basis is None else "simplex")
+        self._first = basis is None
+        if basis is not None:
+            self._highs.start_at(*basis)
 
     def solve(self, deadline: float, rounds: int) -> Answer:
         """Solve, adding rounds of cuts as long as each is worth its time.
@@ -77,6 +86,10 @@ class Relaxation:
     ) -> None:
         """Change the bounds of columns."""
         self._highs.bound_columns(self._column[columns], lower, upper)
+
+    def statuses(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the basis of the last solve: the status of every column, and of every row with the cuts behind."""
+        return self._highs.statuses()
 
     def _run(self, deadline: float) -> Answer:
         answer = self._highs.run(seconds_left(deadline))

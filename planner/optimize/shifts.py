@@ -1,6 +1,8 @@
 """Spells moved, stretched and cut by whole cells, one at a time, as long as that makes the plan better.
 
-In a small program a linear program per move, solved from the last basis, costs milliseconds.
+In a small program a linear program per move, solved from the last basis, costs milliseconds. Most moves cost none: the
+duals of the plan's program, with its choices as bounds, are feasible for every move, so that they say what it costs at
+the least; only a move that they do not rule out is solved for.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ class Shifts:
     def __init__(self, matrix: Matrix, places: Places) -> None:
         self._matrix, self._places = matrix, places
         self._highs = Highs(matrix, whole=False)
+        self._priced: tuple[float, npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None
 
     def better(self, x: npt.NDArray[np.float64], objective: float, deadline: float) -> npt.NDArray[np.float64]:
         """Return the choices reached when no move helps any more, or the tries or the time are used up.
@@ -50,6 +53,7 @@ class Shifts:
             Values of `Places.choices`, shape (C,).
         """
         best, now = objective, np.round(x)
+        self._price(now, deadline)
         options = [o for gang in self._places.gangs for o in gang if (now[o.on[o.on >= 0]] > 0).any()]
         tries, since = 0, 0
         while since < len(options) and tries < MOST_TRIES:
@@ -60,17 +64,36 @@ class Shifts:
                 if tries == MOST_TRIES or seconds_left(deadline) <= 0:
                     break
                 tries += 1
-                value = self._value(moved, deadline)
+                if self._least(moved) >= best:
+                    continue
+                value = self._value(moved, best, deadline)
                 if value < best - WORTH * abs(best):
                     best, now, since = value, moved, 0
+                    self._price(now, deadline)
                     break
         return now[self._places.choices]
 
-    def _value(self, x: npt.NDArray[np.float64], deadline: float) -> float:
+    def _price(self, x: npt.NDArray[np.float64], deadline: float) -> None:
+        """Solve for a plan and keep its duals: what each choice adds to the cost at the least."""
+        choices = self._places.choices
+        value = self._value(x, np.inf, deadline)
+        known = np.isfinite(value)
+        self._priced = (value, x[choices], self._highs.column_duals()[choices]) if known else None
+
+    def _least(self, x: npt.NDArray[np.float64]) -> float:
+        """Return what a plan costs at the least, by the duals of the one that was priced last."""
+        if self._priced is None:
+            return -np.inf
+        value, at, per_unit = self._priced
+        return float(value + per_unit @ (x[self._places.choices] - at))
+
+    def _value(self, x: npt.NDArray[np.float64], most: float, deadline: float) -> float:
+        """Return the cost of a plan, or infinity where it is above `most` or there is none."""
         choices = self._places.choices
         if not self._matrix.within(choices, x[choices]):
             return np.inf
         self._highs.bound_columns(choices, x[choices], x[choices])
+        self._highs.set(objective_bound=most)
         answer = self._highs.run(seconds_left(deadline))
         return np.inf if answer.status != "optimal" or answer.objective is None else answer.objective
 

@@ -171,6 +171,23 @@ class Highs:
             np.array([status == basic for status in basis.col_status]),
         )
 
+    def column_duals(self) -> npt.NDArray[np.float64]:
+        """Return what the objective changes by per unit of each column's active bound, of the last run, shape (N,)."""
+        return np.array(self._highs.getSolution().col_dual)
+
+    def statuses(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the basis of the last run: HiGHS's number for every column and every row."""
+        basis = self._highs.getBasis()
+        return tuple(int(s) for s in basis.col_status), tuple(int(s) for s in basis.row_status)
+
+    def start_at(self, columns: Sequence[int], rows: Sequence[int]) -> None:
+        """Start the next run at a basis, which need not be quite one of this program: HiGHS repairs it."""
+        basis = highspy.HighsBasis()
+        basis.valid = basis.alien = True
+        basis.col_status = [highspy.HighsBasisStatus(s) for s in columns]
+        basis.row_status = [highspy.HighsBasisStatus(s) for s in rows]
+        self._highs.setBasis(basis)
+
     def _read(self) -> Answer:
         info = self._highs.getInfo()
         state = self._highs.getModelStatus()

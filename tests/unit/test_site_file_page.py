@@ -10,6 +10,7 @@ import pytest
 
 from planner.config import model, site_from_text, starter_site
 from planner.config.faults import FaultList
+from planner.config.objective_table import ObjectiveTable
 from planner.config.runs_csv import read_runs
 from planner.config.sentences import unit_of
 from planner.gather import gather
@@ -34,6 +35,7 @@ HEADERS = {
     model.AccountsTable: "[accounts]",
     model.ServerTable: "[accounts.server]",
     model.PricesTable: "[prices]",
+    ObjectiveTable: "[objective]",
     model.TariffTable: "[tariff]",
     model.ProviderTable: "[sources.carbon], [sources.price], [sources.weather]",
     model.BlockTable: "[[block]]",
