@@ -8,7 +8,7 @@ counts, so that the bound does not depend on the machine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +16,9 @@ import numpy as np
 from planner.optimize.implied import implied_bounds
 from planner.optimize.master import Master, Mix
 from planner.optimize.parts import SITE
-from planner.optimize.pricing import GangPricing
+from planner.optimize.pricing import GangPricing, Offer
 from planner.optimize.schedules import OwnProgram
+from planner.optimize.solver import seconds_left
 from planner.optimize.worklevels import Fineness
 
 if TYPE_CHECKING:
@@ -29,13 +30,11 @@ if TYPE_CHECKING:
     from planner.optimize.model import Program
     from planner.optimize.parts import Parts
     from planner.optimize.places import Places
-    from planner.optimize.pricing import Offer
     from planner.optimize.schedules import Schedule
 
     Floats = npt.NDArray[np.float64]
 
-COARSE, FINE = Fineness(48, 2_400, 0), Fineness(192, 12_000, 6)
-"""To find prices, and to certify the best of them."""
+FINE = Fineness(48, 2_400)
 SMOOTH = 0.6  # weight of the best prices so far in those that are tried
 CLOSE = 1e-3  # of the objective: a bound this near to the best mix is as good as its schedules allow
 BORNE = 1e-6  # by the box in all: less is the solver's tolerance
@@ -83,9 +82,7 @@ class Generation:
         price: Floats,
     ) -> None:
         self._matrix, self._site = matrix, parts.columns(SITE)
-        self._pricing, self._exact = (
-            [GangPricing(gang, index, fine) for gang in program.gangs] for fine in (COARSE, FINE)
-        )
+        self._pricing = [GangPricing(gang, index, FINE) for gang in program.gangs]
         self._own = [OwnProgram(matrix, parts, r, gang) for r, gang in enumerate(places.gangs)]
         lower, upper = implied_bounds(matrix)
         self._lower, self._upper = lower[self._site], upper[self._site]
@@ -132,7 +129,7 @@ class Generation:
             before = self.bound
             new = self._priced(SMOOTH * self._centre + (1.0 - SMOOTH) * mix.price, deadline)
             new = new or self._priced(mix.price, deadline)
-            if not new or mix.objective - self.bound <= CLOSE * abs(mix.objective):
+            if not new or self._near(mix):
                 if mix.outside <= BORNE:
                     return
                 self.master.widen()
@@ -146,18 +143,62 @@ class Generation:
         self._keep(tried)
         return self._add(tried, deadline)
 
+    def _near(self, mix: Mix) -> bool:
+        return mix.objective - self.bound <= CLOSE * abs(mix.objective)
+
     def _keep(self, tried: Tried) -> None:
         if tried.bound > self.bound:
             self.bound, self._centre = tried.bound, tried.price
 
-    def certify(self) -> None:
-        """Bound the program more closely at the best prices and at those of the last mix."""
-        for price in [self._centre] if self.mix is None else [self._centre, self.mix.price]:
-            self._keep(self.tried(price, exact=True))
+    def certify(self, rounds: int, enough: float, deadline: float) -> None:
+        """Bound the program more closely: at the prices of the last mixes each run's own program is solved.
 
-    def reprice(self, mix: Mix, runs: Sequence[int], deadline: float) -> bool:
-        """Add the best schedules of some runs at the prices of a mix; return whether any is new."""
-        return self._add(self.tried(mix.price, runs), deadline) > 0
+        The pricing takes what lies between two steps of work for the better, and so prices some runs below what any
+        schedule of theirs costs. Schedules that these programs find improve the next mix.
+
+        Args:
+            rounds: Most mixes.
+            enough: Bound at which to stop.
+            deadline: Reading of the monotonic clock at which to stop.
+        """
+        share = 0.0
+        for _ in range(rounds):
+            if self.stopped or self.bound >= enough or self.mix is None or self._near(self.mix):
+                return
+            price = (1.0 - share) * self._centre + share * self.mix.price
+            new = self._solved(price, deadline)
+            if not new and share == 1.0:
+                return
+            # the mix has prices of its own where nothing new comes of those near the best
+            share = 1.0 - SMOOTH if new else 1.0
+            self.mix = self.master.run(deadline)
+
+    def _solved(self, price: Floats, deadline: float) -> int:
+        """Try prices with each run's own program, and return how many of its schedules are new."""
+        tried, offers, new = self.tried(price), {}, 0
+        for r, own in enumerate(self._own):
+            least, schedule = own.least(tried.reduced, seconds_left(deadline))
+            offers[r] = Offer(max(least, tried.offers[r].least), ())
+            new += schedule is not None and self._take(schedule)
+        self._keep(replace(tried, bound=self._bound(tried.price, tried.reduced[self._site], offers)))
+        return new
+
+    def reprice(self, mix: Mix, runs: Sequence[int], settled: Mapping[int, bytes], deadline: float) -> bool:
+        """Add the best schedules at the prices of a mix; return whether any is new.
+
+        Args:
+            mix: The mix.
+            runs: Runs that may follow any pattern.
+            settled: Runs that keep their choices (`Schedule.choices`), with the power that is best for them.
+            deadline: Reading of the monotonic clock at which to give up.
+        """
+        tried = self.tried(mix.price, runs)
+        kept = [
+            self._own[r].of(np.frombuffer(choices, dtype=np.int64), tried.reduced, deadline)
+            for r, choices in settled.items()
+        ]
+        new = sum(self._take(schedule) for schedule in kept if schedule is not None)
+        return new + self._add(tried, deadline) > 0
 
     def adopt(self, x: Floats, deadline: float) -> dict[int, bytes] | None:
         """Add the schedules of a plan, shape (N,), each the best for its pattern at the best prices so far.
@@ -181,18 +222,16 @@ class Generation:
         self._centre = np.append(self._centre, np.zeros(len(cuts)))
         self.mix = None
 
-    def tried(self, price: Floats, runs: Sequence[int] | None = None, *, exact: bool = False) -> Tried:
+    def tried(self, price: Floats, runs: Sequence[int] | None = None) -> Tried:
         """Return what prices of the ground rows, shape (G,), come to; without a bound where only some runs are asked.
 
         Args:
             price: The prices.
             runs: Places of the runs that are asked for offers, or None for all.
-            exact: Whether work is counted finely.
         """
         price = self._counting(price)
         reduced = self._matrix.cost - self.master.ground.T @ price
-        pricing = self._exact if exact else self._pricing
-        offers = {r: pricing[r].price(reduced) for r in (range(len(pricing)) if runs is None else runs)}
+        offers = {r: self._pricing[r].price(reduced) for r in (range(len(self._pricing)) if runs is None else runs)}
         bound = -np.inf if runs is not None else self._bound(price, reduced[self._site], offers)
         return Tried(price, reduced, bound, offers)
 

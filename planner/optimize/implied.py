@@ -25,7 +25,8 @@ def implied_bounds(matrix: Matrix) -> tuple[Floats, Floats]:
     """
     lower, upper = matrix.lower.copy(), matrix.upper.copy()
     a = sparse.coo_array(matrix.a)
-    rows, columns, values = a.coords[0], a.coords[1], a.data
+    rows, columns = (places.astype(np.int64) for places in a.coords)
+    values = a.data
     positive, row_lower, row_upper = values > 0, matrix.row_lower[rows], matrix.row_upper[rows]
     held = np.zeros(matrix.n_columns, dtype=bool)
     held[columns[~np.where(positive, np.isposinf(row_upper), np.isneginf(row_lower))]] = True

@@ -74,7 +74,7 @@ class GangPricing:
         best = Offer(float(self._due_h @ reduced[self._short]), ())
         for k, ground in enumerate(self._options):
             chosen = 0.0 if ground.chosen < 0 else float(reduced[ground.chosen])
-            least, patterns = Course(ground, reduced, counted=ground.counted).best()
+            least, patterns = Course(ground, reduced, counted=False).best()
             if any(_spells(pattern) > ground.spells for pattern in patterns):
                 least, patterns = Course(ground, reduced, counted=True).best()
             if least + chosen < best.least:
@@ -97,11 +97,10 @@ class _Ground:
         on: On-column of each cell, -1 where it is closed, shape (B,).
         start: Column of a start, likewise.
         stop: Column of a stop before the cell, likewise.
-        lost: Work lost at a start and at a stop, in steps.
-        start_loss: Most whole steps that a start is taken to lose.
+        start_loss: Work lost at a start, in whole steps.
+        stop_loss: Work lost at a stop, in whole steps.
         spells: Most spells.
-        counted: Whether spells are counted in any case.
-        most: State of all work that there may be at the end, without and with a count of spells.
+        most: State of all work that there may be at the end.
         count: States: from `start_loss` steps less than nothing up to what a last stop may lose beyond all there is.
         beside: By how much of a step less than the first state the run starts with.
         shorts: Per mark: stretch that ends there, column, work per step, steps due.
@@ -116,11 +115,10 @@ class _Ground:
     on: Places1
     start: Places1
     stop: Places1
-    lost: tuple[float, float]
     start_loss: int
+    stop_loss: int
     spells: int
-    counted: bool
-    most: tuple[int, int]
+    most: int
     count: int
     beside: float
     shorts: tuple[tuple[int, int, float, int], ...]
@@ -141,19 +139,15 @@ def _ground(gang: Gang, option: GangOption, index: ColumnIndex, fine: Fineness) 
     lost_h = [lost_s / 3600.0 * top for lost_s in (run.reload_s, run.checkpoint_s)]
     pieces = stretches(cells, option, marks, index, work_h, lost_h, fine)
     unit_h = pieces.unit_h
-    start, stop = (hours / unit_h for hours in lost_h)
-    spells = run.max_pauses + 1
-    # one that goes on begins without a start: its losses do not add up in the order of the others
-    counted = spells <= fine.most_counted and not option.running
-    start_loss, stop_loss = (math.floor(steps + ROUNDING) + int(counted) for steps in (start, stop))
+    lost = [hours / unit_h for hours in lost_h]
+    start_loss, stop_loss = (math.floor(steps + ROUNDING) for steps in lost)
     last = work_h / unit_h
     beside = max(0.0, math.ceil(last - ROUNDING) - last)
     # spells lose less here than they do: what they keep must not be more than there is
-    kept = spells * ((start + stop) - math.floor(start + ROUNDING) - math.floor(stop + ROUNDING))
-    end = (gang.work_h + landing_h(gang)) / option.rate / unit_h + beside
-    most = tuple(start_loss + math.ceil(end + more - ROUNDING) for more in (kept, min(kept, 1.0) if counted else kept))
+    kept = (run.max_pauses + 1) * (sum(lost) - start_loss - stop_loss)
+    most = start_loss + math.ceil((gang.work_h + landing_h(gang)) / option.rate / unit_h + beside + kept - ROUNDING)
     # the last state holds whatever is more: what a stop loses must not bring it back to all there is
-    count = max(most) + stop_loss + 2
+    count = most + stop_loss + 2
     shorts = []
     for due in gang.due:
         steps = math.floor(due.work_h / option.rate / unit_h + beside + ROUNDING)
@@ -175,10 +169,9 @@ def _ground(gang: Gang, option: GangOption, index: ColumnIndex, fine: Fineness) 
         on=on,
         start=_places(option.start, cells.count, index),
         stop=_places(option.stop, cells.count, index),
-        lost=(start, stop),
         start_loss=start_loss,
-        spells=spells,
-        counted=counted,
+        stop_loss=stop_loss,
+        spells=run.max_pauses + 1,
         most=most,
         count=count,
         beside=beside,
@@ -214,7 +207,6 @@ class Course:
     def __init__(self, ground: _Ground, reduced: Floats, *, counted: bool) -> None:
         self._ground, self._reduced, self._counted = ground, reduced, counted
         self._left = ground.spells + 1 if counted else 1
-        self._losses = self._whole_losses()
         self._cost = ground.stretches.costs(reduced)
         self._late = self._lateness()
         cells = len(ground.on)
@@ -252,22 +244,8 @@ class Course:
             ways.append(self._start(0, starting))
         return ways
 
-    def _whole_losses(self) -> tuple[Places1, Places1]:
-        """Return the steps that a start and a stop lose, by the spells that are left before it, shape (L,) each.
-
-        Where spells are counted, all losses so far together are rounded down, else each on its own.
-        """
-        start, stop = self._ground.lost
-        if not self._ground.counted or not self._counted:
-            each = [np.full(self._left, math.floor(steps + ROUNDING)) for steps in (start, stop)]
-            return each[0], each[1]
-        begun = self._ground.spells - np.arange(self._left)
-        both = begun * (start + stop)
-        now, started, running = (np.floor(steps + ROUNDING) for steps in (both, both + start, both - stop))
-        return (started - now).astype(np.int64), np.where(begun > 0, now - running, 0).astype(np.int64)
-
     def _start(self, c: int, starting: Floats) -> _Way:
-        loss = self._losses[0]
+        loss = self._ground.start_loss
         paid = self._reduced[self._ground.start[c]] + _lost(self._begun(starting), loss)
         return _Way(paid, 0, loss, is_on=True, begins=True)
 
@@ -285,8 +263,8 @@ class Course:
             going_on = self._on[after][older]
             ways = [] if going_on is None else [_Way(going_on, older, is_on=True)]
             if age == ground.min_run - 1:
-                paid = self._reduced[ground.stop[after]] + _lost(self._off[after][0], self._losses[1])
-                ways.append(_Way(paid, 0, self._losses[1]))
+                paid = self._reduced[ground.stop[after]] + _lost(self._off[after][0], ground.stop_loss)
+                ways.append(_Way(paid, 0, ground.stop_loss))
             return ways
         rested = min(age + 1, ground.min_pause - 1)
         ways = [_Way(self._off[after][rested], rested)]
@@ -301,7 +279,7 @@ class Course:
         end = int(ground.stretches.first[c + 1])
         if c + 1 == len(ground.on):
             cost = np.zeros((self._left, ground.reach[end]))
-            cost[:, ground.most[int(self._counted)] + 1 :] = np.inf
+            cost[:, ground.most + 1 :] = np.inf
         else:
             ways = [way.cost for way in self._after(c, age, is_on=is_on)]
             cost = np.min(ways, axis=0) if ways else np.full((self._left, ground.reach[end]), np.inf)
@@ -344,8 +322,7 @@ class Course:
         ground, pieces, left = self._ground, self._ground.stretches, self._left - 1
         pattern = np.zeros(len(ground.on), dtype=bool)
         for c in range(len(pattern)):
-            state -= 0 if way.loss is None else int(way.loss[left])
-            state, left = max(0, state), left - (1 if way.begins and self._counted else 0)
+            state, left = max(0, state - way.loss), left - int(way.begins and self._counted)
             pattern[c] = way.is_on
             if way.is_on:
                 for p in range(int(pieces.first[c]), int(pieces.first[c + 1])):
@@ -360,19 +337,21 @@ class Course:
 
 @dataclass(frozen=True)
 class _Way:
-    """A way to go on: cost to go by the state before its loss, age in the spell or pause, steps lost, shape (L,)."""
+    """A way to go on: cost to go by the state before its loss, age in the spell or pause, steps of work lost."""
 
     cost: Floats
     age: int
-    loss: Places1 | None = None
+    loss: int = 0
     is_on: bool = False
     begins: bool = False
 
 
-def _lost(cost: Floats, steps: Places1) -> Floats:
-    """Return a cost to go by the state before steps of work are lost, shape (L,); none falls below the first state."""
-    states = np.maximum(np.arange(cost.shape[1]) - steps[:, None], 0)
-    return np.asarray(np.take_along_axis(cost, states, 1))
+def _lost(cost: Floats, steps: int) -> Floats:
+    """Return a cost to go by the state before `steps` of work are lost; none falls below the first state."""
+    if steps == 0:
+        return cost
+    n = cost.shape[1]
+    return np.concatenate([np.repeat(cost[:, :1], min(steps, n), axis=1), cost[:, : max(0, n - steps)]], axis=1)
 
 
 def _worked(cost: Floats, levels: Floats, lowest: int, n: int) -> Floats:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SEED = 20240513
 TRIED = 3  # patterns of a run, by weight
 PRICED = 2  # rounds of new schedules after each run that is settled
+POWERED = 6  # rounds of new power once all patterns are settled
 SURE = 0.999  # weight from which no other pattern is tried
 SMALLEST, LARGEST = 2, 8  # runs set free at once
 
@@ -104,8 +105,8 @@ class Dive:
     def _priced(self, settled: Mapping[int, bytes], left: Sequence[int], deadline: float) -> Mix | None:
         """Return the mix with some runs settled, after the runs that are left were priced."""
         mix = self._run(settled, deadline)
-        for _ in range(PRICED if left else 0):
-            if mix is None or not self._generation.reprice(mix, left, deadline):
+        for _ in range(PRICED if left else POWERED):
+            if mix is None or not self._generation.reprice(mix, left, settled, deadline):
                 break
             mix = self._run(settled, deadline)
         return mix

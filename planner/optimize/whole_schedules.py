@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 ITERATIONS = 40  # between two rounds of cuts
 CUT_ROUNDS = 3
+CERTIFIED = 4  # mixes
 MOST_EFFORT = 4e7  # for one set of prices, some tenths of a second: on a finer on/off grid other ways are faster
 
 
@@ -65,8 +66,7 @@ class WholeSchedules:
             if not cuts:
                 break
             generation.add_cuts(cuts)
-        if generation.bound < enough and not generation.stopped:
-            generation.certify()
+        generation.certify(CERTIFIED, enough, deadline)
         return generation.bound
 
     def stop(self) -> None:

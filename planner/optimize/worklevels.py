@@ -37,13 +37,10 @@ class Fineness:
     Args:
         levels: Most levels of work in a cell.
         states: Most steps in all work.
-        most_counted: Spells up to which those of a run are counted in any case, so that what rounding spares of their
-            losses does not add up.
     """
 
     levels: int
     states: int
-    most_counted: int
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from tests.weeks import random_week
 from tests.whole_schedules import PATIENCE_S, drawn
 
 ROUNDING = 1e-7
-ROUGH = Fineness(4, 100, 0)
-WEEKS = [(0, 2, 1), (3, 3, 2), (4, 3, 1), (11, 3, 2), (16, 4, 1)]
+ROUGH = Fineness(4, 100)
+WEEKS = [(0, 2, 1), (3, 3, 2), (11, 3, 2)]
 
 
 @pytest.mark.parametrize(("seed", "n_runs", "n_pools"), WEEKS)
@@ -31,10 +31,10 @@ def test_no_bound_is_above_what_trying_every_pattern_finds(seed, n_runs, n_pools
     bound = found.schedules.bound(np.inf, found.deadline) * found.program.power_kw
     best = exhaustive_cost(longest_moves(week))
     assert bound <= best + ROUNDING * abs(best)
-    assert bound > 0.7 * best
+    assert bound > 0.9 * best
 
 
-@pytest.mark.parametrize("seed", [20, 21, 22, 23])
+@pytest.mark.parametrize("seed", [20, 22])
 def test_bound_and_plans_lie_on_either_side_of_the_optimum_of_the_whole_program(seed):
     found = drawn(random_week(seed, n_runs=4, n_slots=12, n_pools=1 + seed % 2))
     best = Highs(found.matrix, whole=True, mip_rel_gap=0.0).run(PATIENCE_S)
