@@ -116,7 +116,7 @@ class Ground:
         }
 
     def first_slot(self, run: Run, option: PoolOption) -> int:
-        """Return the first slot in which a run may run in a pool: after its start and its data."""
+        """Return the first slot in which a run may run in a pool: after its start, its data and what it waits for."""
         grid = self.week.grid
         first = max(0, int(np.ceil(grid.position(run.earliest_start) - _HAIR)))
         first = max(first, int(np.ceil(min(ready_h(option) / grid.slot_h, grid.n_slots) - _HAIR)))
