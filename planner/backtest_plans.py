@@ -183,9 +183,7 @@ def plan_both(task: PlanTask) -> PlannedWeek:
     return PlannedWeek(
         origin=task.known.grid.start,
         weight=task.weight,
-        plans=tuple(
-            judged_on(name, week, plan(week, task.options), task.known, task.weight) for name, week in weeks
-        ),
+        plans=tuple(judged_on(name, week, plan(week, task.options), task.known, task.weight) for name, week in weeks),
     )
 
 

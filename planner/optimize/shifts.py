@@ -41,13 +41,16 @@ class Shifts:
         self._highs = Highs(matrix, whole=False)
         self._priced: tuple[float, npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None
 
-    def better(self, x: npt.NDArray[np.float64], objective: float, deadline: float) -> npt.NDArray[np.float64]:
+    def better(
+        self, x: npt.NDArray[np.float64], objective: float, deadline: float, most_tries: int = MOST_TRIES
+    ) -> npt.NDArray[np.float64]:
         """Return the choices reached when no move helps any more, or the tries or the time are used up.
 
         Args:
             x: Column values of a plan, shape (N,).
             objective: Its objective.
             deadline: Reading of the monotonic clock at which to stop.
+            most_tries: Moves that are tried at most.
 
         Returns:
             Values of `Places.choices`, shape (C,).
@@ -56,12 +59,12 @@ class Shifts:
         self._price(now, deadline)
         options = [o for gang in self._places.gangs for o in gang if (now[o.on[o.on >= 0]] > 0).any()]
         tries, since = 0, 0
-        while since < len(options) and tries < MOST_TRIES:
+        while since < len(options) and tries < most_tries:
             option = options[0]
             options = [*options[1:], option]
             since += 1
             for moved in _moved(option, now):
-                if tries == MOST_TRIES or seconds_left(deadline) <= 0:
+                if tries == most_tries or seconds_left(deadline) <= 0:
                     break
                 tries += 1
                 if self._least(moved) >= best:

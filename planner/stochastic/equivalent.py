@@ -10,7 +10,7 @@ with CVaR_alpha(r) = min_eta eta + sum_s p_s max(0, r_s - eta) / (1 - alpha) (Ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from planner.optimize.matrix import ColumnIndex
     from planner.optimize.model import Program
+    from planner.optimize.places import Places
     from planner.uncertainty import Uncertainty
 
     Floats = npt.NDArray[np.float64]
@@ -69,6 +70,20 @@ class Equivalent:
         """Return the values of a path's own columns from those of this program, shape (N_s,)."""
         places = self.of_path[s]
         return np.where(places >= 0, x[places], 0.0)
+
+
+def places_of(joined: Equivalent, places: Places) -> Places:
+    """Return the gangs' on-columns and all choices of the week's own program as they stand in the equivalent.
+
+    Args:
+        joined: The equivalent.
+        places: Where the columns of the week's own program stand.
+    """
+    most = int(max([*joined.first.tolist(), *places.choices.tolist()], default=-1))
+    here = np.full(most + 2, -1, dtype=np.int64)  # the last one is that of a cell that is closed: -1 stays -1
+    here[joined.first] = np.arange(len(joined.first))
+    gangs = tuple(tuple(replace(option, on=here[option.on]) for option in gang) for gang in places.gangs)
+    return replace(places, gangs=gangs, choices=here[places.choices])
 
 
 def first_stage(program: Program, index: ColumnIndex) -> Places1:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from planner.errors import Infeasible
 from planner.idle_power import idle_powered
 from planner.optimize import plan as plan_on_forecast
 from planner.optimize.conflicts import infeasible
@@ -19,9 +20,10 @@ from planner.optimize.model import build
 from planner.optimize.places import locate
 from planner.optimize.polish import polish
 from planner.optimize.result import Found, plan_of, term_money
+from planner.optimize.shifts import Shifts
 from planner.optimize.solver import Highs, seconds_left
 from planner.stagger import longest_moves
-from planner.stochastic.equivalent import Equivalent, Path, equivalent
+from planner.stochastic.equivalent import Equivalent, Path, equivalent, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +48,10 @@ FORECAST_SHARE = 0.4
 NODES = 50
 """Of the tree over all paths; a count, so that a plan does not depend on the machine."""
 KEEP_S = 1.0
+EASY = 300
+"""Whole columns up to which spells are moved."""
+TRIES = 60
+"""Moves that are tried: each is a linear program over all paths."""
 
 
 class Held(Protocol):
@@ -171,7 +177,7 @@ def _on_paths(
     weights = [one.weight for one in asked.scenarios]
     paths = [Path(weight, one.program, one.index, one.matrix) for weight, one in zip(weights, scenarios, strict=True)]
     joined = equivalent(Path(1.0, base.program, base.index, base.matrix), paths, asked)
-    start = _with_first(joined, incumbent.values[joined.first], deadline)
+    start = _moved(joined, base, _with_first(joined, incumbent.values[joined.first], deadline), deadline)
     highs = Highs(joined.matrix, whole=True, mip_rel_gap=gap_target, mip_max_nodes=NODES)
     if start is not None:
         highs.start_from(start)
@@ -185,8 +191,11 @@ def _on_paths(
         if polished is not None:
             best, values = answer.values, polished.values
     if best is None:
-        # no path carries the plan on the forecast, and none was found that all carry
-        raise infeasible(scenarios[0].program, joined.matrix)
+        raise Infeasible(
+            f"no plan was found in the time given that all {len(paths)} paths of the forecast carry",
+            why="a path does not carry the starts and stops that are best on the forecast",
+            fix="raise time_limit_s, or set scenarios = 0 in [plan.uncertainty]",
+        )
     size = (
         ("columns", joined.matrix.n_columns),
         ("rows", joined.matrix.n_rows),
@@ -199,6 +208,19 @@ def _on_paths(
         (max(answer.bound, _box(joined.matrix)) + base.offset) * base.program.power_kw,
         size,
     )
+
+
+def _moved(joined: Equivalent, base: _Built, start: Floats | None, deadline: float) -> Floats | None:
+    """Return a plan whose spells were moved as long as that helped all paths together; where there is one to move."""
+    if start is None or joined.matrix.whole.sum() > EASY:
+        return start
+    moves = Shifts(joined.matrix, places_of(joined, base.places))
+    value = float(joined.matrix.cost @ start)
+    choices = moves.better(start, value, deadline - KEEP_S, most_tries=TRIES)
+    first = start[: len(joined.first)].copy()
+    first[np.searchsorted(joined.first, base.places.choices)] = choices
+    found = _with_first(joined, first, deadline)
+    return start if found is None or joined.matrix.cost @ found >= value else found
 
 
 def _with_first(joined: Equivalent, first: Floats, deadline: float) -> Floats | None:

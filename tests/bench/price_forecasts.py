@@ -13,6 +13,8 @@ import argparse
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -30,6 +32,9 @@ from planner.stochastic.plan import plan
 from planner.week import Week
 from tests.bench.forecast import TRACES, processor_s, site_in
 from tests.bench.machine import describe, table
+
+if TYPE_CHECKING:
+    from planner.config import Site
 
 MARKETS = {"DE": ("EUR", "DE-LU"), "PJM": ("USD", "PJM")}
 PUBLISHED = ("DNN Ensemble", "LEAR Ensemble")
@@ -55,11 +60,17 @@ def prices(market: str) -> pd.DataFrame:
     return rows / 1000.0
 
 
+@cache
+def site_of(currency: str) -> Site:
+    """Return the reference site in a currency, read once."""
+    return site_in(currency)
+
+
 def week_of(currency: str, start: datetime, price: np.ndarray, day: int) -> Week:
     """Return the reference site's week on hourly prices, as it is planned on one of its days."""
     flat = {"carbon": CI, "dry_bulb": DRY_C, "wet_bulb": WET_C}
     hours = {name: np.full(WEEK_H, value) for name, value in flat.items()} | {"price": price}
-    week = week_at(site_in(currency), start, hours, "lifecycle")
+    week = week_at(site_of(currency), start, hours, "lifecycle")
     return replace(weighed(week, MONEY), issued_at=start + timedelta(days=day))
 
 
@@ -80,7 +91,7 @@ def task_of(market: str, rows: pd.DataFrame, at: int) -> Task:
                 ahead[:DAY_H] = rows[REAL if name == KNOWN_DAY else name].to_numpy()[now : now + DAY_H]
             price = np.concatenate([came[: day * DAY_H], ahead[: WEEK_H - day * DAY_H]])
             weeks.append(week_of(currency, start, price, day))
-    site = site_in(currency)
+    site = site_of(currency)
     options = PlanOptions(site.plan.gap_target, site.plan.time_limit_s)
     return Task(week_of(currency, start, came, 0), {k: tuple(v) for k, v in days.items()}, options)
 

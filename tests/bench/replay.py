@@ -52,7 +52,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--cvar-weight", type=float, default=0.2)
     parser.add_argument("--w-max-quantile", type=float, default=0.95)
     parser.add_argument("--frozen-h", type=float, default=4.0)
-    parser.add_argument("--change-cost", type=float, default=0.0002, help="per GPU-hour changed against the plan before")
+    parser.add_argument(
+        "--change-cost", type=float, default=0.0002, help="per GPU-hour changed against the plan before"
+    )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0, help="of the errors laid on the weather, and of the paths")
     asked = parser.parse_args(arguments)
