@@ -1,7 +1,4 @@
-"""What of a week lies beyond a gang of one size in one pool at one table of points, each run for itself.
-
-Shortcuts that see no more than such gangs ask here first, so that their bounds stay true.
-"""
+"""What of a week lies beyond gangs on one island each, every run for itself."""
 
 from __future__ import annotations
 
@@ -11,11 +8,6 @@ from planner.precedence import waits
 
 if TYPE_CHECKING:
     from planner.week import Week
-
-
-def plain(week: Week) -> bool:
-    """Return whether every run of a week is planned as such a gang."""
-    return not deep_parts(week)
 
 
 def deep_parts(week: Week) -> list[str]:

@@ -13,7 +13,10 @@ from planner.errors import ConfigError
 from planner.evaluate import evaluate
 from planner.gather import runs_of_week
 from planner.optimize import PlanOptions, plan
-from planner.optimize.depth import deep_parts, plain
+from planner.optimize.depth import deep_parts
+from planner.optimize.matrix import from_pulp
+from planner.optimize.model import build
+from planner.optimize.parts import take_apart
 from planner.precedence import After, circle, first_h, in_order
 from planner.publish import to_calendar
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
@@ -158,9 +161,16 @@ def test_an_answer_to_an_event_makes_up_what_the_second_run_waits_for():
 
 def test_many_gangs_name_what_they_do_not_plan():
     assert deep_parts(promotion()) == ["the wait of run 'full' for stage 'train' of run 'proto'"]
-    assert plain(tiny_week())
+    assert deep_parts(tiny_week()) == []
     with pytest.raises(ConfigError, match="the wait of run 'full' for stage 'train' of run 'proto'"):
         plan(promotion(), PlanOptions(method="scale"))
+
+
+def test_runs_that_wait_are_not_priced_one_by_one():
+    free = replace(promotion(), runs=tuple(replace(run, after=()) for run in promotion().runs))
+    for week, apart in ((free, True), (promotion(), False)):
+        program = build(week)
+        assert (take_apart(program, *from_pulp(program.problem)) is not None) is apart
 
 
 def test_the_earliest_start_adds_up_along_a_chain():

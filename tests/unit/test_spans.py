@@ -14,12 +14,14 @@ from planner.evaluate import evaluate
 from planner.islands import allotted, largest_gang
 from planner.optimize import PlanOptions, plan
 from planner.optimize.depth import deep_parts
+from planner.optimize.solver import Highs
 from planner.publish import to_calendar
 from planner.stagger import longest_moves
 from planner.week import Pool, PoolOption
 from tests.enumeration import best_cost
 from tests.two_pools import SITE
 from tests.weeks import FULL_POWER, make_pool, make_run, random_week, tiny_week
+from tests.whole_schedules import PATIENCE_S, drawn
 
 EXACT = PlanOptions(gap_target=0.0, time_limit_s=30.0)
 N_SLOTS = 6
@@ -108,22 +110,34 @@ def test_spans_have_no_gpus_and_no_idle_power_of_their_own():
     assert not week.holds(week.pool("both"), 401).any()
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_spans_reach_the_optimum_that_enumeration_finds(seed):
-    week = random_week(seed, n_runs=2, n_slots=4, n_pools=2)
+def spanning_week(seed, n_runs, n_slots):
+    """A drawn week of two islands in two halls, whose runs may all span both."""
+    week = random_week(seed, n_runs=n_runs, n_slots=n_slots, n_pools=2)
     both = span(*week.pools, throughput_share=0.9)
     blocks = tuple((pool.block, share) for pool, (_, share) in zip(week.pools, both.spans, strict=True))
     both = replace(both, block_share=blocks)
     runs = []
     for run in week.runs:
         option = run.options[0]
-        runs.append(
-            replace(run, options=(*run.options, PoolOption("both", 0.9 * option.tokens_per_gpu_s, option.points)))
-        )
-    week = replace(week, pools=(*week.pools, both), runs=tuple(runs))
-    found, calendar, published_runs = published(week)
+        more = PoolOption("both", 0.9 * option.tokens_per_gpu_s, option.points)
+        runs.append(replace(run, options=(*run.options, more)))
+    return replace(week, pools=(*week.pools, both), runs=tuple(runs))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_spans_reach_the_optimum_that_enumeration_finds(seed):
+    week = spanning_week(seed, 2, 4)
+    found, calendar, runs = published(week)
     assert found.objective == pytest.approx(best_cost(longest_moves(week)), rel=1e-6, abs=1e-6)
-    assert evaluate(calendar, published_runs, week).violations == ()
+    assert evaluate(calendar, runs, week).violations == ()
+
+
+def test_whole_schedules_that_span_bound_the_week_from_below():
+    found = drawn(spanning_week(1, 3, 8))
+    best = Highs(found.matrix, whole=True, mip_rel_gap=0.0).run(PATIENCE_S)
+    assert best.status == "optimal"
+    bound = found.schedules.bound(np.inf, found.deadline)
+    assert 0.9 * best.objective <= bound <= best.objective * (1.0 + 1e-7)
 
 
 def test_the_baseline_keeps_islands_too():
