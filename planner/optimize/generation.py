@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 FINE = Fineness(48, 2_400)
 SMOOTH = 0.6  # weight of the best prices so far in those that are tried
 CLOSE = 1e-3  # of the objective: a bound this near to the best mix is as good as its schedules allow
+WORTH, PATIENCE = 3e-4, 8  # share of the objective by which so many mixes should get cheaper
 BORNE = 1e-6  # by the box in all: less is the solver's tolerance
 ROUNDING = 1e-9  # of all that adds up to the bound
 
@@ -89,12 +90,17 @@ class Generation:
         self._seen: set[tuple[int, bytes, bytes]] = set()
         self._centre = price
         self.master = Master(matrix, parts, cuts, price)
-        self.bound = -np.inf
-        """The best so far."""
+        self.bounds: list[float] = []
+        """The best so far, as it rose."""
+        self.enough = np.inf
+        """Bound at which the search for prices may stop; may be set while it runs."""
         self.mix: Mix | None = None
         """The last mix of all schedules."""
-        self.stopped = False
-        """Set from another thread to end the search for prices."""
+
+    @property
+    def bound(self) -> float:
+        """The best bound so far."""
+        return self.bounds[-1] if self.bounds else -np.inf
 
     @property
     def effort(self) -> float:
@@ -104,32 +110,34 @@ class Generation:
     def begin(self, deadline: float) -> None:
         """Try the prices to begin with; the first schedules are those offered at them and, for every run, never on."""
         first = self.tried(self._centre)
-        self.bound = first.bound
+        self._keep(first)
         for own in self._own:
             idle = own.idle(first.reduced, deadline)
             if idle is not None:
                 self._take(idle)
         self._add(first, deadline)
 
-    def grow(self, iterations: int, enough: float, deadline: float) -> None:
+    def grow(self, iterations: int, deadline: float) -> None:
         """Improve bound and schedules.
 
         Args:
             iterations: Most mixes.
-            enough: Bound at which to stop.
             deadline: Reading of the monotonic clock at which to stop.
         """
+        course: list[float] = []
         for _ in range(iterations):
             mix = self.master.run(deadline)
             if mix is None:
                 return
             self.mix = mix
-            if self.stopped or self.bound >= enough:
+            if self.bound >= self.enough:
                 return
             before = self.bound
             new = self._priced(SMOOTH * self._centre + (1.0 - SMOOTH) * mix.price, deadline)
             new = new or self._priced(mix.price, deadline)
-            if not new or self._near(mix):
+            course.append(mix.objective)
+            slow = len(course) > PATIENCE and course[-PATIENCE - 1] - mix.objective <= WORTH * abs(mix.objective)
+            if not new or slow or self._near(mix):
                 if mix.outside <= BORNE:
                     return
                 self.master.widen()
@@ -148,9 +156,10 @@ class Generation:
 
     def _keep(self, tried: Tried) -> None:
         if tried.bound > self.bound:
-            self.bound, self._centre = tried.bound, tried.price
+            self.bounds.append(tried.bound)
+            self._centre = tried.price
 
-    def certify(self, rounds: int, enough: float, deadline: float) -> None:
+    def certify(self, rounds: int, deadline: float) -> None:
         """Bound the program more closely: at the prices of the last mixes each run's own program is solved.
 
         The pricing takes what lies between two steps of work for the better, and so prices some runs below what any
@@ -158,12 +167,11 @@ class Generation:
 
         Args:
             rounds: Most mixes.
-            enough: Bound at which to stop.
             deadline: Reading of the monotonic clock at which to stop.
         """
         share = 0.0
         for _ in range(rounds):
-            if self.stopped or self.bound >= enough or self.mix is None or self._near(self.mix):
+            if self.bound >= self.enough or self.mix is None or self._near(self.mix):
                 return
             price = (1.0 - share) * self._centre + share * self.mix.price
             new = self._solved(price, deadline)

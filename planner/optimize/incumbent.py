@@ -190,24 +190,26 @@ class Search:
             self._around(coarse, choice)
             return
         with ThreadPoolExecutor(max_workers=1) as other:
-            if schedules is not None:
-                bound = other.submit(schedules.bound, self._enough(), self._deadline - KEEP_S)
+            if schedules is None:
+                tree_bound = other.submit(tree.certify, self._bound, self._deadline)
             else:
-                bound = other.submit(tree.certify, self._bound, self._deadline)
+                work = other.submit(schedules.work, self._deadline - KEEP_S)
+            enough = -np.inf
             try:
                 self._around(coarse, choice)
-            except BaseException:
-                tree.enough = -np.inf
+                if not self._done():
+                    enough = self._enough()
+            finally:
+                tree.enough = enough
                 if schedules is not None:
-                    schedules.stop()
-                raise
-            if self._done():
-                tree.enough = -np.inf
-                if schedules is not None:
-                    schedules.stop()
+                    schedules.stop_at(enough)
+            if not np.isfinite(enough):
                 return
-            tree.enough = self._enough()
-            self._bound = max(self._bound, bound.result())
+            if schedules is None:
+                self._bound = max(self._bound, tree_bound.result())
+                return
+            work.result()
+            self._bound = max(self._bound, schedules.bound(enough))
 
     def _offer_plan(self, x: npt.NDArray[np.float64] | None) -> bool:
         return x is not None and self._offer(self._places.choices, x[self._places.choices])

@@ -230,8 +230,10 @@ class Course:
         if not all(math.isfinite(cost) for cost in costs):
             return math.inf, ()
         least = sum(share * cost for cost, (_, share) in zip(costs, starts, strict=True))
-        patterns = tuple(self._follow(way, state) for way, (state, _) in zip(ways, starts, strict=True))
-        return least, patterns
+        patterns = {
+            p.tobytes(): p for p in (self._follow(w, state) for w, (state, _) in zip(ways, starts, strict=True))
+        }
+        return least, tuple(patterns.values())
 
     def _first(self) -> list[_Way]:
         """Return the ways to begin."""

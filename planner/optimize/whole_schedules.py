@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 ITERATIONS = 40  # between two rounds of cuts
 CUT_ROUNDS = 3
-CERTIFIED = 4  # mixes
+CERTIFIED = 6  # mixes
 MOST_EFFORT = 4e7  # for one set of prices, some tenths of a second: on a finer on/off grid other ways are faster
 
 
@@ -49,29 +49,31 @@ class WholeSchedules:
         self._dive = Dive(generation, np.array([gang[0].gpus if gang else 1 for gang in places.gangs], dtype=np.int64))
         self._best: Settled | None = None
 
-    def bound(self, enough: float, deadline: float) -> float:
-        """Return a bound of the program.
+    def work(self, deadline: float) -> None:
+        """Raise the bound of the program, until it is as high as it will get or `stop_at`.
 
         Args:
-            enough: Bound at which to stop.
             deadline: Reading of the monotonic clock at which to stop.
         """
         generation = self._generation
         generation.begin(deadline)
         for last in (*[False] * CUT_ROUNDS, True):
-            generation.grow(ITERATIONS, enough, deadline)
-            if generation.mix is None or generation.bound >= enough or last:
+            generation.grow(ITERATIONS, deadline)
+            if generation.mix is None or generation.bound >= generation.enough or last:
                 break
             cuts = separate(self._hulls, generation.mix.values)
             if not cuts:
                 break
             generation.add_cuts(cuts)
-        generation.certify(CERTIFIED, enough, deadline)
-        return generation.bound
+        generation.certify(CERTIFIED, deadline)
 
-    def stop(self) -> None:
-        """End the work on the bound in another thread."""
-        self._generation.stopped = True
+    def stop_at(self, enough: float) -> None:
+        """End the work at a bound, also from another thread."""
+        self._generation.enough = enough
+
+    def bound(self, enough: float) -> float:
+        """Return the first bound that was enough, else the best: whenever the work ended, it is the same."""
+        return next((b for b in self._generation.bounds if b >= enough), self._generation.bound)
 
     def plan(self, deadline: float) -> Floats | None:
         """Return the columns of a first plan, shape (N,), or None if there was none in time."""

@@ -131,15 +131,19 @@ def test_bound_and_plan_are_the_same_every_time():
     bounds, plans = set(), set()
     for _ in range(2):
         found = drawn(week)
-        bounds.add(found.schedules.bound(np.inf, found.deadline))
+        found.schedules.work(found.deadline)
+        bounds.add(found.schedules.bound(np.inf))
         plans.add(found.schedules.plan(found.deadline).tobytes())
     assert len(bounds) == len(plans) == 1
 
 
-def test_the_search_for_prices_ends_where_the_bound_is_enough():
+def test_the_bound_told_is_the_first_that_is_enough_however_far_the_work_went():
     week = random_week(0, n_runs=2, n_slots=8)
-    early, late = (
-        found.schedules.bound(enough, found.deadline)
-        for found, enough in ((drawn(week), -np.inf), (drawn(week), np.inf))
-    )
-    assert early < late
+    far, near = drawn(week), drawn(week)
+    far.schedules.work(far.deadline)
+    best = far.schedules.bound(np.inf)
+    first = far.schedules.bound(-np.inf)
+    assert first < best
+    near.schedules.stop_at(first)
+    near.schedules.work(near.deadline)
+    assert near.schedules.bound(np.inf) == near.schedules.bound(first) == far.schedules.bound(first) == first
