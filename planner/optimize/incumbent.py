@@ -2,8 +2,9 @@
 
 First plans at several paces; then, each only if the gap asked for is not reached: relaxation with hull cuts; a tree
 over the height of the billed peak, where the plan raises it; a dive that settles the pools; a small program around
-the relaxation (relaxation enforced neighbourhood, Berthold 2007); a tree over the pools for the bound; neighbourhoods
-of the plan; the whole program. All but the last are limited by counts, so that a plan does not depend on the machine.
+the relaxation (relaxation enforced neighbourhood, Berthold 2007), with whole schedules or a tree over the pools for the
+bound; the plan of whole schedules; neighbourhoods of the plan; the whole program. All but the last are limited by
+counts, so that a plan does not depend on the machine.
 """
 
 from __future__ import annotations
