@@ -27,6 +27,7 @@ from planner.optimize.changes import (
     Several,
 )
 from planner.optimize.keeping import Promise, can_keep, conflict, promises_of
+from planner.optimize.order_changes import lag_kinds
 from planner.optimize.search import plan
 from planner.optimize.supply_changes import supply_kinds
 from planner.timegrid import local_midnight
@@ -200,6 +201,8 @@ class _Search:
         for run in self._runs:
             if run.earliest_start > week.grid.start:
                 yield partial(_earlier, week, run), float(math.ceil(week.grid.position(run.earliest_start))), True
+            for make, most_h in lag_kinds(week, run):
+                yield make, most_h, False
 
     def _sized(self, make: Callable[[float], Change], most: float, *, whole: bool) -> Iterator[Mend]:
         size = _smallest(lambda s: self._possible(make(s)), most, whole=whole)

@@ -15,7 +15,9 @@ from planner.gather import runs_of_week
 from planner.optimize import PlanOptions, plan
 from planner.optimize.depth import deep_parts
 from planner.optimize.matrix import from_pulp
+from planner.optimize.mends import mended
 from planner.optimize.model import build
+from planner.optimize.order_changes import ShorterLag
 from planner.optimize.parts import take_apart
 from planner.precedence import After, circle, first_h, in_order
 from planner.publish import to_calendar
@@ -164,6 +166,17 @@ def test_many_gangs_name_what_they_do_not_plan():
     assert deep_parts(tiny_week()) == []
     with pytest.raises(ConfigError, match="the wait of run 'full' for stage 'train' of run 'proto'"):
         plan(promotion(), PlanOptions(method="scale"))
+
+
+def test_a_lag_that_is_too_long_is_mended_by_a_shorter_one():
+    # done at hour 2 at the earliest, the stage lets the full run start at hour 7: an hour too late for its two hours
+    week = promotion(lag_h=5.0)
+    _, calendar, _ = published(week)
+    (unkept,) = mended(week, calendar.shortfalls, EXACT).unkept
+    (mend,) = [mend for mend in unkept.mends if isinstance(mend.change, ShorterLag)]
+    assert 1.0 <= mend.change.hours <= 1.1
+    assert mend.told.endswith("h (now 5 h) between stage 'train' of run 'proto' and run 'full'")
+    assert plan(mend.change.apply(week), EXACT).shortfalls == ()
 
 
 def test_runs_that_wait_are_not_priced_one_by_one():
