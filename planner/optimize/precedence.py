@@ -43,7 +43,8 @@ def add_precedence(prob: pulp.LpProblem, week: Week, gangs: Sequence[Gang]) -> N
 def _add(prob: pulp.LpProblem, week: Week, gang: Gang, first: Gang, after: After, label: str) -> None:
     slot_h = week.grid.slot_h
     need_h = needed_tokens(week, after) / first.tokens_per_work_h
-    before, reached = 0.0, None
+    before = 0.0
+    reached: pulp.LpVariable | None = None
     for cell in sorted({c for option in gang.options for c in option.on}):
         on = [option.on[cell] for option in gang.options if cell in option.on]
         # an open cell lies behind the lag: what is needed takes its time
