@@ -54,6 +54,7 @@ WITHOUT_GAIN = 8  # neighbourhoods in a row without a better plan, before the wh
 WHOLE_GAP = 0.9  # of the gap target: leaves room for what polishing holds back
 KEEP_S = 1.0  # of the time left, to polish what the whole program finds
 FIRST_S = 10.0
+LAST_S = 60.0  # for any plan at all
 ZERO = 1e-12
 
 
@@ -105,10 +106,14 @@ class Search:
             self._offer(columns, values)
         for pace in Pace:
             self._offer(choices, Greedy(self._program, pace).choices(self._places))
-        self._deadline = with_time
         if self._best is None:
-            # every gang off breaks a limit, such as a ramp that a gang could bridge: any plan is a start
-            self._whole(mip_max_improving_sols=1)
+            # a late plan is worth more than none: the machine may be busy with other work
+            self._deadline = max(with_time, time.monotonic() + LAST_S)
+            self._offer(choices, np.zeros(len(choices)))
+            if self._best is None:
+                # every gang off breaks a limit, such as a ramp that a gang could bridge: any plan is a start
+                self._whole(mip_max_improving_sols=1)
+        self._deadline = with_time
         if self._best is None:
             return None
         self._improve()
