@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-FINE = Fineness(48, 2_400)
+FINEST = Fineness(96, 4_800)
+"""To certify prices of runs whose own programs take too long."""
+MOST_OWN = 1_000  # columns of a run's own program up to which it is solved for its bound
 SMOOTH = 0.6  # weight of the best prices so far in those that are tried
 CLOSE = 1e-3  # of the objective: a bound this near to the best mix is as good as its schedules allow
 WORTH, PATIENCE = 3e-4, 8  # share of the objective by which so many mixes should get cheaper
@@ -68,6 +70,7 @@ class Generation:
         index: Place of every column.
         places: Where the columns stand.
         parts: What belongs to whom.
+        pricing: Of each run.
         cuts: Cuts to begin with.
         price: Prices to begin with: of the program's ground rows, then of the cuts, shape (G,).
     """
@@ -79,11 +82,13 @@ class Generation:
         index: ColumnIndex,
         places: Places,
         parts: Parts,
+        pricing: Sequence[GangPricing],
         cuts: Sequence[Row],
         price: Floats,
     ) -> None:
-        self._matrix, self._site = matrix, parts.columns(SITE)
-        self._pricing = [GangPricing(gang, index, FINE) for gang in program.gangs]
+        self._matrix, self._site, self._pricing = matrix, parts.columns(SITE), pricing
+        large = [r for r in range(len(pricing)) if len(parts.columns(r)) > MOST_OWN]
+        self._finest = {r: GangPricing(program.gangs[r], index, FINEST) for r in large}
         self._own = [OwnProgram(matrix, parts, r, gang) for r, gang in enumerate(places.gangs)]
         lower, upper = implied_bounds(matrix)
         self._lower, self._upper = lower[self._site], upper[self._site]
@@ -101,11 +106,6 @@ class Generation:
     def bound(self) -> float:
         """The best bound so far."""
         return self.bounds[-1] if self.bounds else -np.inf
-
-    @property
-    def effort(self) -> float:
-        """States times levels that are looked at for one set of prices, `GangPricing.effort`."""
-        return sum(pricing.effort for pricing in self._pricing)
 
     def begin(self, deadline: float) -> None:
         """Try the prices to begin with; the first schedules are those offered at them and, for every run, never on."""
@@ -182,9 +182,13 @@ class Generation:
             self.mix = self.master.run(deadline)
 
     def _solved(self, price: Floats, deadline: float) -> int:
-        """Try prices with each run's own program, and return how many of its schedules are new."""
-        tried, offers, new = self.tried(price), {}, 0
+        """Try prices with each run's own program, or by finer steps, and return how many schedules are new."""
+        tried = self.tried(price)
+        offers = {r: pricing.price(tried.reduced) for r, pricing in self._finest.items()}
+        new = self._add(replace(tried, offers=offers), deadline)
         for r, own in enumerate(self._own):
+            if r in offers:
+                continue
             least, schedule = own.least(tried.reduced, seconds_left(deadline))
             offers[r] = Offer(max(least, tried.offers[r].least), ())
             new += schedule is not None and self._take(schedule)

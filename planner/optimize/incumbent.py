@@ -147,18 +147,7 @@ class Search:
             self._whole()
             return
         schedules = self._schedules(root)
-        coarse = coarsen(self._worthy, self._places).with_rows(self._relaxation.tight_rows(root.values))
-        tree = PoolTree(self._relaxation, self._places)
-        if tree.open:
-            small = Relaxation(coarse.matrix, self._hulls, coarse.column)
-            dive = PoolTree(small, self._places).dive(self._deadline)
-            if dive is not None:
-                coarse = coarse.with_rows(small.tight_rows(dive.values))
-                self._around_with_bound(coarse, tree, schedules, dive.choice)
-        else:
-            self._around_with_bound(coarse, tree, schedules, {})
-        if schedules is not None and not self._done():
-            self._offer_plan(schedules.plan(self._deadline - KEEP_S))
+        coarse = self._around_root(root, certified=True) if schedules is None else self._beside(schedules, root)
         self._neighbourhoods(coarse, schedules)
         if not self._done():
             self._whole()
@@ -184,38 +173,65 @@ class Search:
     def _schedules(self, root: Answer) -> WholeSchedules | None:
         if self._index is None:
             return None
-        return whole_schedules(
-            self._program, self._matrix, self._index, self._places, self._hulls, self._relaxation, root
-        )
+        return whole_schedules(self._program, self._matrix, self._index, self._places, self._relaxation, root)
 
-    def _around_with_bound(
-        self, coarse: Coarse, tree: PoolTree, schedules: WholeSchedules | None, choice: Mapping[int, int]
-    ) -> None:
-        """Search around the relaxation while whole schedules or the tree work on the bound; it is waited for."""
-        if schedules is None and not tree.open:
-            self._around(coarse, choice)
-            return
+    def _around_root(self, root: Answer, *, certified: bool) -> Coarse:
+        """Settle the pools and search around the relaxation, with a tree for the bound where `certified`.
+
+        Returns:
+            The smaller program, with the cuts that hold its relaxation back.
+        """
+        assert root.values is not None
+        coarse = coarsen(self._worthy, self._places).with_rows(self._relaxation.tight_rows(root.values))
+        tree = PoolTree(self._relaxation, self._places)
+        if not tree.open:
+            self._around(coarse, {})
+            return coarse
+        small = Relaxation(coarse.matrix, self._hulls, coarse.column)
+        dive = PoolTree(small, self._places).dive(self._deadline)
+        if dive is None:
+            return coarse
+        coarse = coarse.with_rows(small.tight_rows(dive.values))
+        if certified:
+            self._around_with_tree(coarse, tree, dive.choice)
+        else:
+            self._around(coarse, dive.choice)
+        return coarse
+
+    def _around_with_tree(self, coarse: Coarse, tree: PoolTree, choice: Mapping[int, int]) -> None:
+        """Search around the dive while the tree works on the bound; its bound counts only when it was waited for."""
         with ThreadPoolExecutor(max_workers=1) as other:
-            if schedules is None:
-                tree_bound = other.submit(tree.certify, self._bound, self._deadline)
-            else:
-                work = other.submit(schedules.work, self._deadline - KEEP_S)
-            enough = -np.inf
+            bound = other.submit(tree.certify, self._bound, self._deadline)
             try:
                 self._around(coarse, choice)
+            except BaseException:
+                tree.enough = -np.inf
+                raise
+            if self._done():
+                tree.enough = -np.inf
+                return
+            tree.enough = self._enough()
+            self._bound = max(self._bound, bound.result())
+
+    def _beside(self, schedules: WholeSchedules, root: Answer) -> Coarse:
+        """Search around the relaxation while whole schedules work on the bound; then offer their plan.
+
+        Their bound counts only where it was waited for.
+        """
+        with ThreadPoolExecutor(max_workers=1) as other:
+            work, enough = other.submit(schedules.work, self._deadline - KEEP_S), -np.inf
+            try:
+                coarse = self._around_root(root, certified=False)
                 if not self._done():
                     enough = self._enough()
             finally:
-                tree.enough = enough
-                if schedules is not None:
-                    schedules.stop_at(enough)
-            if not np.isfinite(enough):
-                return
-            if schedules is None:
-                self._bound = max(self._bound, tree_bound.result())
-                return
-            work.result()
-            self._bound = max(self._bound, schedules.bound(enough))
+                schedules.stop_at(enough)
+            if np.isfinite(enough):
+                work.result()
+                self._bound = max(self._bound, schedules.bound(enough))
+        if not self._done():
+            self._offer_plan(schedules.plan(self._deadline - KEEP_S))
+        return coarse
 
     def _offer_plan(self, x: npt.NDArray[np.float64] | None) -> bool:
         return x is not None and self._offer(self._places.choices, x[self._places.choices])

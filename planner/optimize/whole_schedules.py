@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.optimize.cuts import separate
+from planner.optimize.cuts import HullCuts, packings, separate
 from planner.optimize.generation import Generation
 from planner.optimize.parts import SITE, take_apart
+from planner.optimize.pricing import GangPricing
 from planner.optimize.schedule_dive import Dive
+from planner.optimize.worklevels import Fineness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from planner.optimize.cuts import HullCuts
     from planner.optimize.matrix import ColumnIndex, Matrix
     from planner.optimize.model import Program
     from planner.optimize.places import Places
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 ITERATIONS = 40  # between two rounds of cuts
 CUT_ROUNDS = 3
 CERTIFIED = 6  # mixes
+STEPS = (Fineness(48, 2_400), Fineness(32, 1_600))
+"""How finely work is counted, at best and at least."""
 MOST_EFFORT = 4e7  # for one set of prices, some tenths of a second: on a finer on/off grid other ways are faster
 
 
@@ -103,7 +106,6 @@ def whole_schedules(
     matrix: Matrix,
     index: ColumnIndex,
     places: Places,
-    hulls: Sequence[HullCuts],
     relaxation: Relaxation,
     root: Answer,
 ) -> WholeSchedules | None:
@@ -114,14 +116,18 @@ def whole_schedules(
         matrix: The same as arrays.
         index: Place of every column.
         places: Where the columns stand.
-        hulls: Where cuts come from.
         relaxation: Its relaxation, just solved.
         root: The answer of that.
     """
     parts = take_apart(program, matrix, index)
     if parts is None or root.values is None:
         return None
+    ways = ([GangPricing(gang, index, fine) for gang in program.gangs] for fine in STEPS)
+    pricing = next((way for way in ways if sum(run.effort for run in way) <= MOST_EFFORT), None)
+    if pricing is None:
+        return None
     cuts, dual = relaxation.prices(root.values)
     ground = np.append(dual[: matrix.n_rows][parts.of_row == SITE], dual[matrix.n_rows :])
-    generation = Generation(program, matrix, index, places, parts, cuts, ground)
-    return WholeSchedules(generation, hulls, places) if generation.effort <= MOST_EFFORT else None
+    generation = Generation(program, matrix, index, places, parts, pricing, cuts, ground)
+    # cuts of its own: it works beside others that look for cuts
+    return WholeSchedules(generation, [HullCuts(p) for p in packings(program.week, places)], places)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from planner.optimize.generation import FINE
+from planner.optimize.generation import FINEST
 from planner.optimize.parts import take_apart
 from planner.optimize.polish import polish
 from planner.optimize.pricing import GangPricing
@@ -77,7 +77,7 @@ def test_a_run_s_price_is_never_above_its_own_optimum_at_any_prices(seed):
             row_upper=found.matrix.row_upper[rows],
         )
         best = Highs(own, whole=True, mip_rel_gap=0.0).run(PATIENCE_S)
-        coarse, fine = (GangPricing(gang, found.index, fine).price(reduced).least for fine in (ROUGH, FINE))
+        coarse, fine = (GangPricing(gang, found.index, fine).price(reduced).least for fine in (ROUGH, FINEST))
         room = ROUNDING * max(1.0, abs(best.objective))
         assert coarse <= best.objective + room
         assert fine <= best.objective + room
