@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -101,12 +101,18 @@ def _run(was: RunSchedule, now: RunSchedule, slot: int) -> RunSchedule:
 
 
 def _block(was: BlockSchedule, now: BlockSchedule, slot: int) -> BlockSchedule:
-    joined = {
-        one.name: _maybe(getattr(was, one.name), getattr(now, one.name), slot)
-        for one in fields(now)
-        if one.name not in {"block", "generators"}
-    }
-    return replace(now, **joined, generators=_generators(was.generators, now.generators, slot))
+    return replace(
+        now,
+        solar_used_kw=_joined(was.solar_used_kw, now.solar_used_kw, slot),
+        charge_kw=_joined(was.charge_kw, now.charge_kw, slot),
+        discharge_kw=_joined(was.discharge_kw, now.discharge_kw, slot),
+        fill_kw_th=_maybe(was.fill_kw_th, now.fill_kw_th, slot),
+        draw_kw_th=_maybe(was.draw_kw_th, now.draw_kw_th, slot),
+        heat_sold_kw_th=_maybe(was.heat_sold_kw_th, now.heat_sold_kw_th, slot),
+        wind_used_kw=_maybe(was.wind_used_kw, now.wind_used_kw, slot),
+        export_kw=_maybe(was.export_kw, now.export_kw, slot),
+        generators=_generators(was.generators, now.generators, slot),
+    )
 
 
 def _generators(

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from planner.backtest_kept import CARBON, ORACLE, Came, PlannedWeek
 from planner.cli import cli
-from planner.errors import DataUnavailable
+from planner.errors import ConfigError, DataUnavailable
 from planner.export.replay import HEADS, replay_html, replay_json, replay_table
 from planner.forecast import boosted
 from planner.forecast.history import History
@@ -27,7 +27,7 @@ from tests.unit.test_backtest_command import SOURCES
 from tests.unit.test_backtest_plans import small
 
 FIRST = START + timedelta(days=105)
-HOW = How("XX", "direct", CARBON, 7, 3, Asked(3, 0.5, 0.2, 0.9), Manner(4.0, 0.0))
+HOW = How("XX", "direct", CARBON, 7, 6, Asked(3, 0.5, 0.2, 0.9), Manner(4.0, 0.0))
 
 
 @pytest.fixture(autouse=True)
@@ -148,7 +148,7 @@ def test_the_command(tmp_path):
 
     (tmp_path / "site.toml").write_text(SITE + "[plan.uncertainty]\nscenarios = 2\n", encoding="utf-8")
     day = f"{FIRST:%Y-%m-%d}"
-    asked = ["replay", str(tmp_path / "site.toml"), "--from", day, "--to", day, "--zone", "XX", "--replan-every", "4"]
+    asked = ["replay", str(tmp_path / "site.toml"), "--from", day, "--to", day, "--zone", "XX", "--replan-every", "6"]
     asked += ["--sources", str(tmp_path / "sources.toml"), "--out", str(tmp_path / "out"), "--json"]
     done = CliRunner().invoke(cli, asked)
     assert done.exit_code == 0, done.output
@@ -158,4 +158,4 @@ def test_the_command(tmp_path):
     assert (tmp_path / "out" / "replay.html").is_file()
     assert json.loads((tmp_path / "out" / "replay.json").read_text(encoding="utf-8")) == document
     wrong = CliRunner().invoke(cli, [*asked, "--by", "money", "--to", "2023-01-01"])
-    assert wrong.exit_code == 2
+    assert isinstance(wrong.exception, ConfigError)
