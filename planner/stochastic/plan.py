@@ -139,10 +139,14 @@ def _step(week: Week, options: PlanOptions, starts: Sequence[Choices], *, hold: 
 
 
 def _on_path(week: Week, signals: Signals) -> Week:
-    """Return the week on one path: hotter weather also decides where idle GPUs stay powered."""
+    """Return the week on one path: hotter weather also decides where idle GPUs stay powered.
+
+    Further sites have no paths: they are as they are forecast.
+    """
     assert week.uncertainty is not None
     blocks = tuple(
-        replace(b, idle_powered=b.idle_powered & idle_powered(week.pools, b, week.grid, signals)) for b in week.blocks
+        b if b.site else replace(b, idle_powered=b.idle_powered & idle_powered(week.pools, b, week.grid, signals))
+        for b in week.blocks
     )
     return replace(week, signals=signals, blocks=blocks, uncertainty=replace(week.uncertainty, scenarios=()))
 
