@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from planner.optimize.matrix import ColumnIndex, Matrix, Row
     from planner.optimize.model import Program
     from planner.optimize.parts import Parts
-    from planner.optimize.places import Places
+    from planner.optimize.places import OptionPlaces, Places
     from planner.optimize.schedules import Schedule
 
     Floats = npt.NDArray[np.float64]
+    Places1 = npt.NDArray[np.int64]
 
 FINEST = Fineness(96, 4_800)
 """To certify prices of runs whose own programs take too long."""
@@ -42,6 +43,9 @@ CLOSE = 1e-3  # of the objective: a bound this near to the best mix is as good a
 WORTH, PATIENCE = 3e-4, 8  # share of the objective by which so many mixes should get cheaper
 BORNE = 1e-6  # by the box in all: less is the solver's tolerance
 ROUNDING = 1e-9  # of all that adds up to the bound
+FORCE = 1e7  # a price that no schedule pays if it can do without
+PART = 1e-3  # of a cell
+HAIR = 1e-6  # of the objective: a plan as good as the one that is known is never ruled out
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ class Generation:
         self._seen: set[tuple[int, bytes, bytes]] = set()
         self._centre = price
         self.master = Master(matrix, parts, cuts, price)
+        self._best: Tried | None = None
         self.bounds: list[float] = []
         """The best so far, as it rose."""
         self.enough = np.inf
@@ -157,7 +162,7 @@ class Generation:
     def _keep(self, tried: Tried) -> None:
         if tried.bound > self.bound:
             self.bounds.append(tried.bound)
-            self._centre = tried.price
+            self._centre, self._best = tried.price, tried
 
     def certify(self, rounds: int, deadline: float) -> None:
         """Bound the program more closely: at the prices of the last mixes each run's own program is solved.
@@ -192,7 +197,8 @@ class Generation:
             least, schedule = own.least(tried.reduced, seconds_left(deadline))
             offers[r] = Offer(max(least, tried.offers[r].least), ())
             new += schedule is not None and self._take(schedule)
-        self._keep(replace(tried, bound=self._bound(tried.price, tried.reduced[self._site], offers)))
+        bound = self._bound(tried.price, tried.reduced[self._site], offers)
+        self._keep(replace(tried, bound=bound, offers=offers))
         return new
 
     def reprice(self, mix: Mix, runs: Sequence[int], settled: Mapping[int, bytes], deadline: float) -> bool:
@@ -227,6 +233,36 @@ class Generation:
             self._take(schedule)
             found[r] = schedule.choices
         return found
+
+    def ruled(self, gangs: Sequence[tuple[OptionPlaces, ...]], objective: float) -> tuple[Places1, Floats]:
+        """Return on-columns of which every plan that costs less than `objective` has the same value, and that value.
+
+        With one cell of one run on, or off, the bound at the best prices rises by what that run's best schedule then
+        costs more (reduced cost fixing).
+
+        Args:
+            gangs: Where the options of every run stand.
+            objective: Objective of a plan that is known.
+        """
+        if self._best is None or self.mix is None:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        reduced, used = self._best.reduced.copy(), self.mix.values
+        room = objective + HAIR * abs(objective) - self._best.bound
+        found: dict[int, float] = {}
+        for r, options in enumerate(gangs):
+            most = self._best.offers[r].least + room
+            for column in (int(c) for option in options for c in option.on[option.on >= 0]):
+                # what the mix does in part is never ruled out
+                for value, sign in ((0.0, -FORCE), (1.0, FORCE)):
+                    if abs(used[column] - value) > PART:
+                        continue
+                    reduced[column] += sign
+                    least = self._pricing[r].price(reduced).least + max(-sign, 0.0)
+                    reduced[column] = self._best.reduced[column]
+                    if least > most:
+                        found[column] = value
+        columns = np.array(sorted(found), dtype=np.int64)
+        return columns, np.array([found[column] for column in columns.tolist()])
 
     def add_cuts(self, cuts: Sequence[Row]) -> None:
         """Add cuts; they have no price at first."""

@@ -148,7 +148,12 @@ class Search:
             return
         schedules = self._schedules(root)
         coarse = self._around_root(root, certified=True) if schedules is None else self._beside(schedules, root)
-        self._neighbourhoods(coarse, schedules)
+        if schedules is not None:
+            coarse = self._rule_out(schedules, coarse)
+        if self._open_choices() > SMALL:
+            self._neighbourhoods(coarse, schedules)
+            if schedules is not None:
+                self._rule_out(schedules, coarse)
         if not self._done():
             self._whole()
 
@@ -232,6 +237,21 @@ class Search:
         if not self._done():
             self._offer_plan(schedules.plan(self._deadline - KEEP_S))
         return coarse
+
+    def _rule_out(self, schedules: WholeSchedules, coarse: Coarse) -> Coarse:
+        """Hold the program, and the smaller one, to what plans better than the best have in common."""
+        if self._done() or self._best is None:
+            return coarse
+        columns, values = schedules.ruled(self._best.objective)
+        # hours that have passed are held already, and not known to the schedules
+        able = (values >= self._worthy.lower[columns]) & (values <= self._worthy.upper[columns])
+        columns, values = columns[able], values[able]
+        self._worthy = self._worthy.held(columns, values)
+        return coarse.held(columns, values)
+
+    def _open_choices(self) -> int:
+        """Return the count of whole columns that better plans may choose."""
+        return int(np.count_nonzero(self._worthy.whole & (self._worthy.lower < self._worthy.upper)))
 
     def _offer_plan(self, x: npt.NDArray[np.float64] | None) -> bool:
         return x is not None and self._offer(self._places.choices, x[self._places.choices])

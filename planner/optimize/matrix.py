@@ -59,6 +59,12 @@ class Matrix:
         inside = (values >= self.lower[columns] - HALF) & (values <= self.upper[columns] + HALF)
         return bool(inside.all())
 
+    def held(self, columns: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> Matrix:
+        """Return the program with columns, shape (C,), held at values, shape (C,)."""
+        lower, upper = self.lower.copy(), self.upper.copy()
+        lower[columns], upper[columns] = values, values
+        return replace(self, lower=lower, upper=upper)
+
     def with_whole(self, whole: npt.NDArray[np.bool_]) -> Matrix:
         """Return the program with other columns whole, shape (N,)."""
         return replace(self, whole=whole)

@@ -42,7 +42,7 @@ class Relaxation:
         basis: tuple[Sequence[int], Sequence[int]] | None = None,
     ) -> None:
         self.rows: list[Row] = []
-        self._hulls, self._column = hulls, column
+        self._hulls, self._column, self._n_rows = hulls, column, matrix.n_rows
         self._highs = Highs(matrix, whole=False, solver=first_solver(matrix) if basis is None else "simplex")
         self._first = basis is None
         if basis is not None:
@@ -100,12 +100,16 @@ class Relaxation:
         return [row for row in self.rows if row.values @ x[row.columns] > row.upper - TIGHT]
 
     def prices(self, x: npt.NDArray[np.float64]) -> tuple[list[Row], npt.NDArray[np.float64]]:
-        """Return the cuts that hold the last optimum `x` back, and the duals of the program's rows, then of these."""
+        """Return the cuts that hold the last optimum `x` back, and the duals of the program's rows, then of these.
+
+        All are nothing where the last solve ran out of time.
+        """
         dual, cuts = self._highs.row_duals(), self.tight_rows(x)
+        if len(dual) != self._n_rows + len(self.rows):
+            dual = np.zeros(self._n_rows + len(self.rows))
         held = {id(row) for row in cuts}
-        first = len(dual) - len(self.rows)
-        kept = [first + i for i, row in enumerate(self.rows) if id(row) in held]
-        return cuts, np.append(dual[:first], dual[kept])
+        kept = [self._n_rows + i for i, row in enumerate(self.rows) if id(row) in held]
+        return cuts, np.append(dual[: self._n_rows], dual[kept])
 
 
 def first_solver(matrix: Matrix) -> str:

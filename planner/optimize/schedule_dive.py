@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 SEED = 20240513
-TRIED = 3  # patterns of a run, by weight
+TRIED = 3  # patterns of a large run, by weight
+LARGE = 0.25  # of the largest run: a smaller one takes its heaviest pattern
 PRICED = 2  # rounds of new schedules after each run that is settled
 POWERED = 6  # rounds of new power once all patterns are settled
-SURE = 0.999  # weight from which no other pattern is tried
+SURE = 0.95  # weight from which a run takes a pattern at once
 SMALLEST, LARGEST = 2, 8  # runs set free at once
 
 
@@ -86,13 +87,17 @@ class Dive:
                 mix = self._priced(settled, left, deadline)
                 continue
             run = left.pop(0)
-            tries = [(self._run(settled | {run: pattern}, deadline), pattern) for _, pattern in weights[run][:TRIED]]
-            solved = [(tried.objective, pattern) for tried, pattern in tries if tried is not None]
-            if not solved:
-                return None
-            settled[run] = min(solved)[1]
+            settled[run] = self._best(run, [pattern for _, pattern in weights[run][:TRIED]], settled, deadline)
             mix = self._priced(settled, left, deadline)
         return None
+
+    def _best(self, run: int, patterns: Sequence[bytes], settled: Mapping[int, bytes], deadline: float) -> bytes:
+        """Return the pattern with which a large run leaves the cheapest mix, else the first."""
+        if self._sizes[run] < LARGE * self._sizes.max():
+            return patterns[0]
+        tries = [(self._run(settled | {run: pattern}, deadline), pattern) for pattern in patterns]
+        solved = [(tried.objective, pattern) for tried, pattern in tries if tried is not None]
+        return min(solved, default=(0.0, patterns[0]))[1]
 
     def _patterns(self, run: int, mix: Mix) -> list[tuple[float, bytes]]:
         """Return the weights of a run's patterns, heaviest first."""

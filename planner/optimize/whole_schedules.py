@@ -48,7 +48,7 @@ class WholeSchedules:
     """
 
     def __init__(self, generation: Generation, hulls: Sequence[HullCuts], places: Places) -> None:
-        self._generation, self._hulls = generation, hulls
+        self._generation, self._hulls, self._gangs = generation, hulls, places.gangs
         self._dive = Dive(generation, np.array([gang[0].gpus if gang else 1 for gang in places.gangs], dtype=np.int64))
         self._best: Settled | None = None
 
@@ -77,6 +77,10 @@ class WholeSchedules:
     def bound(self, enough: float) -> float:
         """Return the first bound that was enough, else the best: whenever the work ended, it is the same."""
         return next((b for b in self._generation.bounds if b >= enough), self._generation.bound)
+
+    def ruled(self, objective: float) -> tuple[npt.NDArray[np.int64], Floats]:
+        """Return columns of which every plan that costs less than `objective` has the same value, and that value."""
+        return self._generation.ruled(self._gangs, objective)
 
     def plan(self, deadline: float) -> Floats | None:
         """Return the columns of a first plan, shape (N,), or None if there was none in time."""

@@ -81,3 +81,17 @@ def test_a_run_s_price_is_never_above_its_own_optimum_at_any_prices(seed):
         room = ROUNDING * max(1.0, abs(best.objective))
         assert coarse <= best.objective + room
         assert fine <= best.objective + room
+
+
+def test_what_is_ruled_out_is_in_no_better_plan():
+    found = drawn(random_week(22, n_runs=4, n_slots=12))
+    found.schedules.work(found.deadline)
+    best = Highs(found.matrix, whole=True, mip_rel_gap=0.0).run(PATIENCE_S)
+    # with a plan of twice the least cost nothing must be held that the optimum does otherwise
+    for objective in (best.objective, 1.02 * best.objective, 2.0 * best.objective):
+        columns, values = found.schedules.ruled(objective)
+        assert np.abs(best.values[columns] - values).max(initial=0.0) < 1e-5
+    assert len(found.schedules.ruled(best.objective)[0]) > 0
+    held = found.matrix.held(*found.schedules.ruled(1.02 * best.objective))
+    again = Highs(held, whole=True, mip_rel_gap=0.0).run(PATIENCE_S)
+    assert again.objective == pytest.approx(best.objective, rel=1e-6)
