@@ -122,7 +122,9 @@ def issue_daily(
             why=f"{PROFILE_DAYS + EARLIER_DAYS} days before the first and {HORIZON_H} h after the last are needed",
             fix="give a longer history, or choose other days",
         )
-    tasks, made, names = [], {}, {}
+    tasks: list[Task] = []
+    made: dict[str, list[Floats]] = {}
+    names: dict[str, str] = {}
     scales = {signal: scale_before(history, signal, int(origins[0])) for signal in (*signals, *weather)}
     for signal in signals:
         model = best_model(signal, int(origins[0]), HORIZON_H)

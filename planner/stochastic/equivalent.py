@@ -189,17 +189,16 @@ class _Risks:
         return cost
 
     def rows(self) -> _Rows:
-        entries: list[tuple[int, int, float]] = []
-        names = []
+        starts, columns, values, names = [0], [], [], []
         for r, terms in enumerate(self._terms):
             level = self._first + r * self._step
             for s, (places, coefficients) in enumerate(terms):
-                row = len(names)
-                entries += [(row, level, 1.0), (row, level + 1 + s, 1.0)]
-                entries += [(row, int(j), -float(c)) for j, c in zip(places, coefficients, strict=True)]
+                columns.append(np.concatenate([np.array([level, level + 1 + s]), places]))
+                values.append(np.concatenate([np.ones(2), -coefficients]))
+                starts.append(starts[-1] + len(columns[-1]))
                 names.append(f"worst_{RISKS[r]}_{s}")
-        rows, columns, values = zip(*entries, strict=True) if entries else ((), (), ())
-        a = sparse.csr_array((values, (rows, columns)), shape=(len(names), self.n_columns), dtype=np.float64)
+        ahead = (np.concatenate([*values, np.zeros(0)]), np.concatenate([*columns, np.zeros(0, dtype=np.int64)]))
+        a = sparse.csr_array((*ahead, starts), shape=(len(names), self.n_columns))
         return _Rows(a, np.zeros(len(names)), np.full(len(names), np.inf), tuple(names))
 
 

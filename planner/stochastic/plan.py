@@ -21,6 +21,7 @@ from planner.optimize.places import locate
 from planner.optimize.polish import polish
 from planner.optimize.result import Found, plan_of, term_money
 from planner.optimize.shifts import Shifts
+from planner.optimize.size import check_by_gangs
 from planner.optimize.solver import Highs, seconds_left
 from planner.stagger import longest_moves
 from planner.stochastic.equivalent import Equivalent, Path, equivalent, places_of
@@ -48,6 +49,7 @@ FORECAST_SHARE = 0.4
 NODES = 50
 """Of the tree over all paths; a count, so that a plan does not depend on the machine."""
 KEEP_S = 1.0
+FIRST_S = 10.0
 EASY = 300
 """Whole columns up to which spells are moved."""
 TRIES = 60
@@ -109,10 +111,12 @@ def plan(week: Week, options: PlanOptions, starts: Sequence[Choices] = (), *, ho
 
     Raises:
         Infeasible: Physics leaves no plan, or none that keeps what is held.
+        ConfigError: Classes of like runs are asked for, or there are more decisions than can be planned at once.
     """
     paths = () if week.uncertainty is None else week.uncertainty.scenarios
     if hold is None and not paths:
         return plan_on_forecast(week, options, starts)
+    check_by_gangs(week, options, 1 + len(paths))
     if week.objective.order:
         return in_order(week, options, partial(_step, hold=hold))
     began = time.monotonic()
@@ -181,19 +185,19 @@ def _on_paths(
     weights = [one.weight for one in asked.scenarios]
     paths = [Path(weight, one.program, one.index, one.matrix) for weight, one in zip(weights, scenarios, strict=True)]
     joined = equivalent(Path(1.0, base.program, base.index, base.matrix), paths, asked)
-    start = _moved(joined, base, _with_first(joined, incumbent.values[joined.first], deadline), deadline)
+    # what the plan on the forecast comes to on the paths is worth more than a short time limit
+    plain = _with_first(joined, incumbent.values[joined.first], max(deadline, time.monotonic() + FIRST_S))
+    start = _moved(joined, base, plain, deadline)
     highs = Highs(joined.matrix, whole=True, mip_rel_gap=gap_target, mip_max_nodes=NODES)
     if start is not None:
         highs.start_from(start)
     answer = highs.run(seconds_left(deadline) - KEEP_S)
-    best = start
-    values = incumbent.values
-    if answer.values is not None:
-        first = np.round(answer.values[: len(joined.first)])
-        chosen = np.isin(joined.first, base.places.choices) | base.matrix.whole[joined.first]
-        polished = polish(base.matrix, base.places, joined.first[chosen], first[chosen], deadline + KEEP_S)
+    best, values = plain, incumbent.values
+    for x in (answer.values, start):
+        polished = None if x is None else _polished(joined, base, x, deadline)
         if polished is not None:
-            best, values = answer.values, polished.values
+            best, values = x, polished
+            break
     if best is None:
         raise Infeasible(
             f"no plan was found in the time given that all {len(paths)} paths of the forecast carry",
@@ -212,6 +216,14 @@ def _on_paths(
         (max(answer.bound, _box(joined.matrix)) + base.offset) * base.program.power_kw,
         size,
     )
+
+
+def _polished(joined: Equivalent, base: _Built, x: Floats, deadline: float) -> Floats | None:
+    """Return the best values on the forecast with the first stage of a plan on the paths; None where it has none."""
+    chosen = np.isin(joined.first, base.places.choices) | base.matrix.whole[joined.first]
+    first = np.round(x[: len(joined.first)][chosen])
+    found = polish(base.matrix, base.places, joined.first[chosen], first, max(deadline, time.monotonic() + FIRST_S))
+    return None if found is None else found.values
 
 
 def _moved(joined: Equivalent, base: _Built, start: Floats | None, deadline: float) -> Floats | None:

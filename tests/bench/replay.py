@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from datetime import timedelta
 
 from planner.backtest_kept import CARBON, MONEY
@@ -55,6 +56,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument(
         "--change-cost", type=float, default=0.0002, help="per GPU-hour changed against the plan before"
     )
+    parser.add_argument("--time-limit-s", type=float, help="of each plan; that of the site where left out")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0, help="of the errors laid on the weather, and of the paths")
     asked = parser.parse_args(arguments)
@@ -64,6 +66,8 @@ def main(arguments: list[str]) -> None:
     lines, told, said = [], [], ""
     for zone in asked.zones:
         history, site = trace(zone), site_in(CURRENCY.get(zone, "USD"))
+        if asked.time_limit_s is not None:
+            site = replace(site, plan=site.plan.model_copy(update={"time_limit_s": asked.time_limit_s}))
         starts = starts_of(FIRST, LAST - LAST_DAY, asked.every)[: asked.weeks]
         how = How(
             zone,
