@@ -22,8 +22,8 @@ from timed_reply import Solve, reply, solver
 def build(task: dict[str, Any]) -> Solve:
     """Return what solves the program."""
     n = pypsa.Network()
-    n.set_snapshots(pd.RangeIndex(task["n_slots"], name="snapshot"))
-    n.snapshot_weightings.loc[:, :] = task["slot_h"]
+    slots = pd.RangeIndex(task["n_slots"], name="snapshot")
+    n.set_snapshots(slots, default_snapshot_weightings=task["slot_h"])
     add_blocks(n, task)
     add_batteries(n, task)
     add_gangs(n, task)
