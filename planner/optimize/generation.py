@@ -122,8 +122,8 @@ class Generation:
                 self._take(idle)
         self._add(first, deadline)
 
-    def grow(self, iterations: int, deadline: float) -> None:
-        """Improve bound and schedules.
+    def grow(self, iterations: int, deadline: float) -> int:
+        """Improve bound and schedules, and return how many mixes that took.
 
         Args:
             iterations: Most mixes.
@@ -133,10 +133,10 @@ class Generation:
         for _ in range(iterations):
             mix = self.master.run(deadline)
             if mix is None:
-                return
+                break
             self.mix = mix
             if self.bound >= self.enough:
-                return
+                break
             before = self.bound
             new = self._priced(SMOOTH * self._centre + (1.0 - SMOOTH) * mix.price, deadline)
             new = new or self._priced(mix.price, deadline)
@@ -144,11 +144,12 @@ class Generation:
             slow = len(course) > PATIENCE and course[-PATIENCE - 1] - mix.objective <= WORTH * abs(mix.objective)
             if not new or slow or self._near(mix):
                 if mix.outside <= BORNE:
-                    return
+                    break
                 self.master.widen()
                 self.master.enclose(self._centre)
             elif self.bound > before:
                 self.master.enclose(self._centre)
+        return len(course)
 
     def _priced(self, price: Floats, deadline: float) -> int:
         """Try prices, add what is offered at them, and return how many of these schedules are new."""

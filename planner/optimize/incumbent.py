@@ -151,8 +151,9 @@ class Search:
         if schedules is not None:
             coarse = self._rule_out(schedules, coarse)
         if self._open_choices() > SMALL:
+            before = self._best
             self._neighbourhoods(coarse, schedules)
-            if schedules is not None:
+            if schedules is not None and self._best is not before:
                 self._rule_out(schedules, coarse)
         if not self._done():
             self._whole()

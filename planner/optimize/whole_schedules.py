@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-ITERATIONS = 40  # between two rounds of cuts
+ITERATIONS = 40  # mixes between two rounds of cuts
+MIXES, FEWEST = 6e5, 12  # rows times mixes in all, and mixes at least: a mix of many rows takes seconds
 CUT_ROUNDS = 3
 CERTIFIED = 6  # mixes
 STEPS = (Fineness(48, 2_400), Fineness(32, 1_600))
@@ -60,9 +61,10 @@ class WholeSchedules:
         """
         generation = self._generation
         generation.begin(deadline)
+        left = max(FEWEST, int(MIXES / len(generation.master.lower)))
         for last in (*[False] * CUT_ROUNDS, True):
-            generation.grow(ITERATIONS, deadline)
-            if generation.mix is None or generation.bound >= generation.enough or last:
+            left -= generation.grow(min(ITERATIONS, left), deadline)
+            if generation.mix is None or generation.bound >= generation.enough or last or left <= 0:
                 break
             cuts = separate(self._hulls, generation.mix.values)
             if not cuts:
