@@ -21,7 +21,8 @@ from planner.optimize.model import build
 from planner.optimize.objectives import measured
 from planner.optimize.places import locate
 from planner.optimize.promises import shortfalls, why_lines
-from planner.optimize.scale import check_supported, plan_many, unsupported
+from planner.optimize.scale import plan_many, unsupported
+from planner.optimize.size import check_size
 from planner.schedule import Plan
 from planner.stagger import longest_moves, staggered
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from planner.week import Week
 
 LONGEST_S = 86_400.0
-MOST_DECISIONS = 1_000_000  # some 2.5 GB and minutes to build
 MANY = 40  # runs; beyond them classes of like runs give the better plan in the same time
 METHODS = ("auto", "gangs", "scale")
 GAP_NOISE = 1e-7  # a program solved to its end leaves this much between its two numbers
@@ -86,7 +86,7 @@ def plan(week: Week, options: PlanOptions, starts: Sequence[Choices] = ()) -> Pl
         return in_order(week, options, plan)
     if _by_classes(week, options):
         return plan_many(week, options.gap_target, options.time_limit_s, starts[0] if starts else None)
-    _check_size(week)
+    check_size(week)
     began = time.monotonic()
     deadline = began + options.time_limit_s
     program = build(longest_moves(week))
@@ -124,17 +124,6 @@ def _by_classes(week: Week, options: PlanOptions) -> bool:
     if options.method == "auto":
         return len(week.runs) > MANY and not unsupported(week)
     return options.method == "scale"
-
-
-def _check_size(week: Week) -> None:
-    decisions = sum(week.grid.n_slots * (len(option.points) + 1) for run in week.runs for option in run.options)
-    if decisions > MOST_DECISIONS:
-        check_supported(week)
-        raise ConfigError(
-            f"the week has {decisions:,} decisions ({len(week.runs):,} runs, {week.grid.n_slots} slots, their pools "
-            f"and power limits); at most {MOST_DECISIONS:,} can be planned at once",
-            fix="plan fewer runs or longer slots, or name fewer pools and power_limits_w for each run",
-        )
 
 
 def _gap(objective: float, bound: float) -> float:

@@ -14,6 +14,7 @@ from planner.optimize.scale.certificate import Certificate
 from planner.optimize.scale.classes import EVERY_RUN, Fineness, classes
 from planner.optimize.scale.crowd import crowd
 from planner.optimize.scale.fluid import Fluid
+from planner.optimize.scale.plan import TOGETHER
 from planner.optimize.solver import Highs
 from tests.many_gangs import many_gangs
 from tests.weeks import make_block, make_pool, make_run, random_week, tiny_week
@@ -98,9 +99,7 @@ def test_a_class_owes_what_its_members_owe_by_then_and_has_their_gpus_while_they
 
 def test_classes_give_a_bound_as_good_as_every_run_by_itself():
     found = gangs(many_gangs(2, n_runs=60, n_slots=48, n_pools=2))
-    together, each = (
-        Fluid(found, fine).solve(60.0, interior=True) for fine in (Fineness(48.0, 1, 1.0), Fineness(1e-6, 1000, 1.0))
-    )
+    together, each = (Fluid(found, fine).solve(60.0, interior=True) for fine in (TOGETHER, Fineness(1e-6, 1000, 1.0)))
     certificate = Certificate(found)
     bounds = [certificate.bound(one.it, one.gpu, 60.0) for one in (together, each)]
     assert bounds[0] == pytest.approx(bounds[1], rel=2e-3)

@@ -18,7 +18,7 @@ from planner.optimize.scale.assign import Assignment
 from planner.optimize.scale.crowd import crowd
 from planner.optimize.scale.fluid import Fluid
 from planner.optimize.scale.lateness import late_money
-from planner.optimize.scale.plan import fineness
+from planner.optimize.scale.plan import TOGETHER
 from planner.optimize.scale.room import clear, make_room
 from planner.publish import to_calendar
 from planner.stagger import longest_moves
@@ -160,7 +160,7 @@ def test_late_runs_get_room_from_those_that_are_less_pressed():
     one = many_gangs(3, n_runs=24, n_slots=36, n_pools=1)
     moved = longest_moves(one)
     gangs = crowd(moved, [block_limits(moved, block) for block in moved.blocks])
-    prices = Fluid(gangs, fineness(24)).solve(60.0, interior=True)
+    prices = Fluid(gangs, TOGETHER).solve(60.0, interior=True)
     ground = Assignment(gangs)
     # the freest first is the wrong order: those that come last find no room in time
     ground.fill(prices, [ground.order()[::-1]])
@@ -179,7 +179,7 @@ def test_what_is_placed_without_room_is_cleared_until_all_fits():
     one = many_gangs(4, n_runs=24, n_slots=36, n_pools=2)
     moved = longest_moves(one)
     gangs = crowd(moved, [block_limits(moved, block) for block in moved.blocks])
-    prices = Fluid(gangs, fineness(24)).solve(60.0, interior=True)
+    prices = Fluid(gangs, TOGETHER).solve(60.0, interior=True)
     ground = Assignment(gangs)
     ground.fill(prices, [ground.order()], crowding=0.01)
     assert (ground.ground.free < 0.0).any()

@@ -97,6 +97,16 @@ class Assignment:
             self.place_all(batch, FIRST_TRIES if crowding is None else 1)
         self.crowding = None
 
+    def crowded(self) -> Flags:
+        """Return which runs are on where more is taken than there is, shape (N,)."""
+        short = self.ground.free < 0.0
+        for table in self._crowd.tables:
+            short[table.pool] |= self.ground.short_of_kw(table.pool)
+        found = np.zeros(len(self.places), dtype=bool)
+        for run, placed in enumerate(self.places):
+            found[run] = placed is None or short[self._crowd.tables[placed.table].pool, placed.slots].any()
+        return found
+
     def settle(self, batches: Sequence[Ints], crowding: float) -> None:
         """Let gangs answer again, batch after batch, each taking what it likes best though there may be no room."""
         self.crowding = crowding

@@ -83,6 +83,16 @@ class Ground:
         """By how much IT power is above what the blocks may take, kW, shape (blocks, T); below 0 under it."""
         return np.asarray(self.it_kw - self._most_kw)
 
+    def short_of_kw(self, pool: int) -> Flags:
+        """Return in which slots a block of a pool is above what it may take, shape (T,)."""
+        drawn_from = [self._crowd.week.pools[pool].share_in(block.name) > 0.0 for block in self._crowd.week.blocks]
+        return np.asarray((self.above_kw[drawn_from] > HAIR).any(axis=0))
+
+    @property
+    def crowded(self) -> bool:
+        """Whether more GPUs or power are taken than there are."""
+        return bool((self.free < 0.0).any() or (self.above_kw > HAIR).any())
+
     def steepest(self) -> tuple[int | None, int, bool]:
         """Return the block whose IT power moves farthest beyond its ramp, the slot before, and whether it rises there.
 

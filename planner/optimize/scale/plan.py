@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
-CROWDING = (0.5, 1.0, 2.0, 4.0)  # what a cell without room costs, round after round, of a mean cell's price
+CROWDING = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of a mean cell's price: what one without room costs, round after round
 LAST_TRIES = 12
-FEW = 300  # runs up to which classes are finer
+TOGETHER = Fineness(168.0, 1, 1.0)  # who owes what by when is told hour by hour: finer classes give no better prices
 ONE_IN = 120  # gangs of which one answers at the same prices as the next
 LEAST_BATCH, MOST_FILLED, MOST_MOVED = 2, 32, 8  # gangs that answer at once, at most while places are filled and moved
 SWEEPS, REPLAN_SWEEPS = 12, 3
@@ -97,7 +97,7 @@ class ManyGangs:
         began = time.monotonic()
         deadline = began + self._time_limit_s
         crew = _crew(week)
-        fluid = Fluid(crew, fineness(len(week.runs)))
+        fluid = Fluid(crew, TOGETHER)
         self._size = fluid.size
         build_s = time.monotonic() - began
         self._prices = fluid.solve(PRICE_SHARE * seconds_left(deadline), interior=True) or _flat(crew)
@@ -108,8 +108,11 @@ class ManyGangs:
             batches = _batches(ground.order(), MOST_FILLED)
             ground.fill(self._prices, batches, CROWDING[0])
             for crowding in CROWDING[1:]:
-                if seconds_left(deadline) > 0.0:
+                if ground.ground.crowded and seconds_left(deadline) > 0.0:
                     ground.settle(batches, crowding)
+                    # from now on only those move that are in each other's way
+                    crowded = ground.crowded()
+                    batches = [batch[crowded[batch]] for batch in batches if crowded[batch].any()]
             ground.place_all(clear(crew, ground), LAST_TRIES)
         return self._finish(week, crew, ground, (began, build_s, deadline), calm=start is not None)
 
@@ -168,11 +171,6 @@ class ManyGangs:
 def plan_many(week: Week, gap_target: float, time_limit_s: float, start: Choices | None = None) -> Plan:
     """Return the plan of a week with many gangs; see `ManyGangs.plan`."""
     return ManyGangs(gap_target, time_limit_s).plan(week, start)
-
-
-def fineness(n_runs: int) -> Fineness:
-    """Return how runs are taken together: the more there are, the more of them are alike."""
-    return Fineness(24.0, 2, 1.0) if n_runs <= FEW else Fineness(48.0, 1, 1.0)
 
 
 def _crew(week: Week) -> Crowd:

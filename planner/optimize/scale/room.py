@@ -111,11 +111,11 @@ def clear(crowd: Crowd, assigned: Assignment) -> Ints:
             assert placed is not None
             assigned.leave(run, placed)
             moved.append(run)
-    while (run := _too_sudden(assigned)) is not None:
-        placed = assigned.places[run]
+    while (sudden := _too_sudden(assigned)) is not None:
+        placed = assigned.places[sudden]
         assert placed is not None
-        assigned.leave(run, placed)
-        moved.append(run)
+        assigned.leave(sudden, placed)
+        moved.append(sudden)
     gpus = np.array([crowd.week.runs[run].gpus for run in moved], dtype=np.float64)
     first = np.argsort(-gpus * assigned.tight[moved] ** 2, kind="stable")
     return np.asarray(np.array(moved, dtype=np.int64)[first])
