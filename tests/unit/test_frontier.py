@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from itertools import combinations
 
+import numpy as np
 import pytest
 
 from planner.errors import ConfigError
@@ -189,3 +190,20 @@ def test_plans_that_no_start_fits_are_made_without_it():
     moved = {name: replace(run, pool="nowhere") for name, run in strange.runs.items()}
     found = point_of(Task("again", week, None, EXACT, (replace(strange, runs=moved),)))
     assert found.violations == ()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_front_of_a_tiny_week_is_that_of_all_its_plans(seed):
+    drawn = np.random.default_rng(seed)
+    week = two_runs(ci_gco2_per_kwh=drawn.uniform(50, 500, 4), price_per_kwh=drawn.uniform(0.02, 0.4, 4))
+    on_time = [p for p in every_plan(week) if p.terms.lateness < 1e-6]
+    wanted = {
+        (round(p.carbon_kg, 6), round(p.cost, 6))
+        for p in on_time
+        if not any(
+            o.carbon_kg <= p.carbon_kg and o.cost <= p.cost and (o.carbon_kg, o.cost) != (p.carbon_kg, p.cost)
+            for o in on_time
+        )
+    }
+    found = frontier(week, TWO, len(wanted) + 3, EXACT, here)
+    assert {(round(found.points[i].carbon_kg, 6), round(found.points[i].cost, 6)) for i in found.front} == wanted
