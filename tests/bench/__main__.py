@@ -22,6 +22,7 @@ BENCHES = {
     "forecast": "week-ahead forecasts of 2024 beside the reference's scores (needs the real traces; --zones, --jobs)",
     "replay": "rolling plans of 2024 in DE-LU and GB beside perfect foresight (needs the real traces; --every, --jobs)",
     "price_forecasts": "money kept by plans on two published price forecasts (needs the real traces; --every, --jobs)",
+    "trade": "explaining a whole site, and fronts of twelve plans: wall and processor time (--sites, --jobs)",
     "thermal_week": "a hot week planned with a constant PUE and with the plant's curves, judged on the full physics",
     "thermal_peers": "our loops beside TESPy and pandapipes (makes an environment of their own; --env DIR)",
     "planner_peers": "our programs beside linopy, PyPSA and EMHASS (makes an environment of their own; --env, --case)",
@@ -38,6 +39,7 @@ NEED_MORE = (
     "price_forecasts",
     "thermal_peers",
     "planner_peers",
+    "trade",
     "overhead",
     "agent",
 )
