@@ -54,8 +54,7 @@ def series_json(week: Week) -> bytes:
     }
     if week.others:
         document["others"] = [
-            {"site": other.name, **_series_json(other.signals, other.provenance), "labels": []}
-            for other in week.others
+            {"site": other.name, **_series_json(other.signals, other.provenance), "labels": []} for other in week.others
         ]
     if week.bands:
         document["bands"] = [_band_json(band) for band in week.bands]

@@ -168,9 +168,7 @@ def _option(
                 prob += pulp.lpSum(shares) - y <= 0, f"points_{here}_{t}"
             if paid[t] and len(shares) > 1:
                 _neighbour_rows(prob, f"{here}_{t}", y, shares)
-    gang = GangOption(
-        option, pool, points, option.tokens_per_gpu_s / best, running, chosen, on, start, stop, lower
-    )
+    gang = GangOption(option, pool, points, option.tokens_per_gpu_s / best, running, chosen, on, start, stop, lower)
     _spell_rows(prob, here, cells, gang)
     return gang
 

@@ -1,8 +1,7 @@
 """Spells moved, stretched and cut by whole cells, one at a time, as long as that makes the plan better.
 
-In a small program a linear program per move, solved from the last basis, costs milliseconds. Most moves cost none: the
-duals of the plan's program, with its choices as bounds, are feasible for every move, so that they say what it costs at
-the least; only a move that they do not rule out is solved for.
+In a small program a linear program per move, solved from the last basis, costs milliseconds; most moves are ruled out
+before (`planner.optimize.move_bounds`).
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.optimize.move_bounds import MoveBounds
 from planner.optimize.solver import Highs, seconds_left
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Shifts:
     def __init__(self, matrix: Matrix, places: Places) -> None:
         self._matrix, self._places = matrix, places
         self._highs = Highs(matrix, whole=False)
-        self._priced: tuple[float, npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None
+        self._bounds = MoveBounds(matrix, places.choices)
 
     def better(
         self, x: npt.NDArray[np.float64], objective: float, deadline: float, most_tries: int = MOST_TRIES
@@ -56,7 +56,6 @@ class Shifts:
             Values of `Places.choices`, shape (C,).
         """
         best, now = objective, np.round(x)
-        self._price(now, deadline)
         options = [o for gang in self._places.gangs for o in gang if (now[o.on[o.on >= 0]] > 0).any()]
         tries, since = 0, 0
         while since < len(options) and tries < most_tries:
@@ -67,38 +66,26 @@ class Shifts:
                 if tries == most_tries or seconds_left(deadline) <= 0:
                     break
                 tries += 1
-                if self._least(moved) >= best:
+                if self.least(moved[self._places.choices]) >= best:
                     continue
-                value = self._value(moved, best, deadline)
+                value = self._value(moved, deadline)
                 if value < best - WORTH * abs(best):
                     best, now, since = value, moved, 0
-                    self._price(now, deadline)
                     break
         return now[self._places.choices]
 
-    def _price(self, x: npt.NDArray[np.float64], deadline: float) -> None:
-        """Solve for a plan and keep its duals: what each choice adds to the cost at the least."""
-        choices = self._places.choices
-        value = self._value(x, np.inf, deadline)
-        known = np.isfinite(value)
-        self._priced = (value, x[choices], self._highs.column_duals()[choices]) if known else None
+    def least(self, choices: npt.NDArray[np.float64]) -> float:
+        """Return what values of `Places.choices` cost at the least, by what was solved for; infinity for no plan."""
+        return self._bounds.least(choices)
 
-    def _least(self, x: npt.NDArray[np.float64]) -> float:
-        """Return what a plan costs at the least, by the duals of the one that was priced last."""
-        if self._priced is None:
-            return -np.inf
-        value, at, per_unit = self._priced
-        return float(value + per_unit @ (x[self._places.choices] - at))
-
-    def _value(self, x: npt.NDArray[np.float64], most: float, deadline: float) -> float:
-        """Return the cost of a plan, or infinity where it is above `most` or there is none."""
+    def _value(self, x: npt.NDArray[np.float64], deadline: float) -> float:
         choices = self._places.choices
-        if not self._matrix.within(choices, x[choices]):
-            return np.inf
         self._highs.bound_columns(choices, x[choices], x[choices])
-        self._highs.set(objective_bound=most)
         answer = self._highs.run(seconds_left(deadline))
-        return np.inf if answer.status != "optimal" or answer.objective is None else answer.objective
+        if answer.status != "optimal" or answer.objective is None:
+            return np.inf
+        self._bounds.learn(answer.objective, x[choices], self._highs.column_duals()[choices])
+        return answer.objective
 
 
 def _moved(option: OptionPlaces, x: npt.NDArray[np.float64]) -> Iterator[npt.NDArray[np.float64]]:

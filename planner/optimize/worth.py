@@ -239,9 +239,11 @@ def change_worth(fixed: Fixed, week: Week, choices: Choices, asked: AskedChange,
 def _moved(other: Fixed) -> Fixed:
     """Return the best of a changed program with runs moved, and with the planner's first plans."""
     best, deadline = other, time.monotonic() + MOVE_S
-    starts = [Greedy(other.program, pace).choices(other.places) for pace in Pace]
-    moved = Shifts(other.whole, other.places).better(other.polished.values, other.polished.objective, deadline)
-    for values in (*starts, moved):
+    moves = Shifts(other.whole, other.places)
+    moved = moves.better(other.polished.values, other.polished.objective, deadline)
+    for values in (moved, *(Greedy(other.program, pace).choices(other.places) for pace in Pace)):
+        if moves.least(values) > best.polished.objective:
+            continue
         seen = fix_values(other.program, other.whole, other.index, other.places, other.places.choices, values)
         if seen is not None and seen.worth.total < best.worth.total:
             best = seen
