@@ -12,6 +12,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from planner.errors import Infeasible
 from planner.objective import CARBON, COST, LATENESS, WATER, Goal
 from planner.optimize.choices import scheduled
 
@@ -28,6 +29,7 @@ FIRST = 100.0
 HELD = 100.0
 """What is held costs so many times all that a step could gain where it ends as much again above its best."""
 LEAST_S = 0.1
+OUT_OF_TIME = "time-limit"
 
 
 class Planner(Protocol):
@@ -46,7 +48,11 @@ def in_order(week: Week, options: PlanOptions, planned: Planner) -> Plan:
         planned: Plans one step.
 
     Returns:
-        The last step's plan: its objective and its certified gap are those of that step.
+        The last step's plan, or that of the last one that had time for any: its objective and its certified gap are
+        those of its step.
+
+    Raises:
+        Infeasible: Physics leaves no plan.
     """
     deadline = time.monotonic() + options.time_limit_s
     order, tolerance = week.objective.order, week.objective.tolerance_share
@@ -61,7 +67,11 @@ def in_order(week: Week, options: PlanOptions, planned: Planner) -> Plan:
         ]
         later = [Goal(name, -(1.0 - 1.0 / FIRST) * price_of(week, name)) for name in order[place + 1 :]]
         left = _until(options, deadline, len(order) - place)
-        found = planned(_step(week, (*held, first, *later)), left, (scheduled(found.schedule),))
+        try:
+            found = planned(_step(week, (*held, first, *later)), left, (scheduled(found.schedule),))
+        except Infeasible:
+            # there is a plan, that of the step before: only the time was too short to come to it again
+            return replace(found, status=OUT_OF_TIME)
         best[measure] = dict(found.measures)[measure]
     return found
 

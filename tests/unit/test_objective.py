@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 
 from planner.carbon_budget import budget_missed
+from planner.errors import Infeasible
 from planner.evaluate import evaluate
 from planner.objective import BY_PRICE, CARBON, COST, LATENESS, CarbonBudget, Goal, Objective
 from planner.optimize import PlanOptions, plan
 from planner.optimize.choices import scheduled
 from planner.optimize.fixed import fix
+from planner.optimize.lexicographic import in_order
 from planner.publish import to_calendar
 from tests.fronts import every_plan, two_runs
 from tests.weeks import random_week
@@ -138,3 +140,17 @@ def test_money_of_carbon_beyond_the_budget_is_no_money_paid():
     terms = dict(found.terms)
     assert fixed.worth.over_budget == pytest.approx(terms["goals"], rel=1e-6)
     assert fixed.worth.paid == pytest.approx(dict(found.measures)["cost"], rel=1e-6)
+
+
+def test_a_step_without_time_for_any_plan_leaves_that_of_the_step_before():
+    week = with_objective(two_runs(), order=(LATENESS, CARBON, COST), tolerance_share=0.01)
+    made = []
+
+    def planned(step, options, starts):
+        if len(made) == 2:
+            raise Infeasible("no plan was found in the time given")
+        made.append(plan(step, options, starts))
+        return made[-1]
+
+    found = in_order(week, EXACT, planned)
+    assert found == replace(made[1], status="time-limit")
