@@ -44,5 +44,5 @@ def drawn(week):
     hulls = [HullCuts(packing) for packing in packings(program.week, places)]
     relaxation = Relaxation(matrix, hulls, np.arange(matrix.n_columns))
     root = relaxation.solve(time.monotonic() + PATIENCE_S, ROUNDS)
-    schedules = whole_schedules(program, matrix, index, places, relaxation, root)
+    schedules = whole_schedules(program, matrix, index, places, relaxation, root, PATIENCE_S)
     return Drawn(program, matrix, index, places, root, schedules)

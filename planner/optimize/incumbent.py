@@ -83,6 +83,7 @@ class Search:
         deadline: float,
         starts: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]] = (),
         index: ColumnIndex | None = None,
+        limit_s: float = np.inf,
     ) -> None:
         self._program, self._matrix, self._places = program, matrix, places
         self._gap_target, self._deadline = gap_target, deadline
@@ -92,7 +93,7 @@ class Search:
         """The program, held to where plans better than the best may lie."""
         self._best: Polished | None = None
         self._bound = _box_bound(matrix)
-        self._index = index
+        self._index, self._limit_s = index, limit_s
         self._starts = starts
         """Columns and values of plans that are known, as `polish` takes them."""
 
@@ -179,7 +180,9 @@ class Search:
     def _schedules(self, root: Answer) -> WholeSchedules | None:
         if self._index is None:
             return None
-        return whole_schedules(self._program, self._matrix, self._index, self._places, self._relaxation, root)
+        return whole_schedules(
+            self._program, self._matrix, self._index, self._places, self._relaxation, root, self._limit_s
+        )
 
     def _around_root(self, root: Answer, *, certified: bool) -> Coarse:
         """Settle the pools and search around the relaxation, with a tree for the bound where `certified`.

@@ -94,7 +94,7 @@ def plan(week: Week, options: PlanOptions, starts: Sequence[Choices] = ()) -> Pl
     places = locate(program, index)
     build_s = time.monotonic() - began
     known = [column_values(program, index, places, choices) for choices in starts]
-    found = Search(program, matrix, places, options.gap_target, deadline, known, index).run()
+    found = Search(program, matrix, places, options.gap_target, deadline, known, index, options.time_limit_s).run()
     if found is None:
         raise infeasible(program, matrix)
     x = found.values

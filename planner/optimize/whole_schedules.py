@@ -36,7 +36,7 @@ CUT_ROUNDS = 3
 CERTIFIED = 6  # mixes
 STEPS = (Fineness(48, 2_400), Fineness(32, 1_600))
 """How finely work is counted, at best and at least."""
-MOST_EFFORT = 4e7  # for one set of prices, some tenths of a second: on a finer on/off grid other ways are faster
+MOST_EFFORT, PER_SECOND = 4e7, 7e5  # for one set of prices, also per second of the limit, not of what is left of it
 
 
 class WholeSchedules:
@@ -114,6 +114,7 @@ def whole_schedules(
     places: Places,
     relaxation: Relaxation,
     root: Answer,
+    limit_s: float,
 ) -> WholeSchedules | None:
     """Return the schedules of a program, or None where its runs cannot be told apart, or priced in little time.
 
@@ -124,12 +125,14 @@ def whole_schedules(
         places: Where the columns stand.
         relaxation: Its relaxation, just solved.
         root: The answer of that.
+        limit_s: Time limit of the whole search, s.
     """
     parts = take_apart(program, matrix, index)
     if parts is None or root.values is None:
         return None
     ways = ([GangPricing(gang, index, fine) for gang in program.gangs] for fine in STEPS)
-    pricing = next((way for way in ways if sum(run.effort for run in way) <= MOST_EFFORT), None)
+    most = min(MOST_EFFORT, PER_SECOND * limit_s)
+    pricing = next((way for way in ways if sum(run.effort for run in way) <= most), None)
     if pricing is None:
         return None
     cuts, dual = relaxation.prices(root.values)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from planner.optimize import PlanOptions, incumbent, plan
 from planner.optimize.generation import FINEST
 from planner.optimize.parts import take_apart
 from planner.optimize.polish import polish
@@ -95,3 +96,24 @@ def test_what_is_ruled_out_is_in_no_better_plan():
     held = found.matrix.held(*found.schedules.ruled(1.02 * best.objective))
     again = Highs(held, whole=True, mip_rel_gap=0.0).run(PATIENCE_S)
     assert again.objective == pytest.approx(best.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize(("seed", "n_pools", "gap"), [(22, 1, 0.001), (23, 2, 0.02)])
+def test_the_search_with_whole_schedules_reaches_the_optimum(monkeypatch, seed, n_pools, gap):
+    # a program as small as this is solved whole at once
+    monkeypatch.setattr(incumbent, "SMALL", 4)
+    used = []
+    told = incumbent.whole_schedules
+    monkeypatch.setattr(incumbent, "whole_schedules", lambda *given: used.append(told(*given)) or used[-1])
+    week = random_week(seed, n_runs=4, n_slots=12, n_pools=n_pools)
+    plans = [plan(week, PlanOptions(gap_target=gap, time_limit_s=PATIENCE_S)) for _ in range(2)]
+    found = drawn(week)
+    best = Highs(found.matrix, whole=True, mip_rel_gap=0.0).run(PATIENCE_S).objective * found.program.power_kw
+    assert len(used) == 2
+    assert all(schedules is not None for schedules in used)
+    for one in plans:
+        assert one.status == "optimal"
+        assert one.bound <= best * (1.0 + ROUNDING) <= one.objective * (1.0 + 2.0 * ROUNDING)
+        assert one.mip_gap <= gap
+    assert (plans[0].objective, plans[0].bound) == (plans[1].objective, plans[1].bound)
+    assert plans[0].schedule.runs[0].why == plans[1].schedule.runs[0].why
