@@ -36,7 +36,7 @@ def test_no_bound_is_above_what_trying_every_pattern_finds(seed, n_runs, n_pools
     assert bound > 0.9 * best
 
 
-@pytest.mark.parametrize("seed", [20, 22])
+@pytest.mark.parametrize("seed", [22, 23])
 def test_bound_and_plans_lie_on_either_side_of_the_optimum_of_the_whole_program(seed):
     found = drawn(random_week(seed, n_runs=4, n_slots=12, n_pools=1 + seed % 2))
     best = Highs(found.matrix, whole=True, mip_rel_gap=0.0).run(PATIENCE_S)
@@ -56,8 +56,18 @@ def test_bound_and_plans_lie_on_either_side_of_the_optimum_of_the_whole_program(
 @pytest.mark.parametrize("seed", range(8))
 def test_a_run_s_price_is_never_above_its_own_optimum_at_any_prices(seed):
     """Prices are drawn, so that schedules that no plan would choose are among the best ones too."""
-    week = random_week(seed, n_runs=2, n_slots=10, n_pools=1 + seed % 2, negative_prices=seed % 3 == 0)
-    found = drawn(week)
+    half_hours = seed % 4 == 1
+    week = random_week(
+        seed,
+        n_runs=2,
+        n_slots=16 if half_hours else 10,
+        slot_minutes=30 if half_hours else 60,
+        n_pools=1 + seed % 2,
+        negative_prices=seed % 3 == 0,
+    )
+    # one is running already, and may go on without a reload
+    going_on = replace(week.runs[0], running_in=week.runs[0].options[0].pool)
+    found = drawn(replace(week, runs=(going_on, *week.runs[1:])) if seed % 2 else week)
     parts = take_apart(found.program, found.matrix, found.index)
     rng = np.random.default_rng(seed)
     for r, gang in enumerate(found.program.gangs):
