@@ -55,7 +55,7 @@ def emitted_kg(week: Week, plans: Mapping[str, BlockPlan]) -> npt.NDArray[np.flo
         plan = plans[block.name]
         for group, made in zip(block.generators, plan.generators, strict=True):
             kg += generation_kg(group, np.array(made.generation_kw), slot_h)
-        kg += carbon_kg(week.signals.ci_gco2_per_kwh, np.array(plan.import_kw), slot_h)
+        kg += carbon_kg(week.here(block).signals.ci_gco2_per_kwh, np.array(plan.import_kw), slot_h)
     return kg
 
 
