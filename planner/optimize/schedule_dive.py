@@ -95,7 +95,7 @@ class Dive:
         """Return the pattern with which a large run leaves the cheapest mix, else the first."""
         if self._sizes[run] < LARGE * self._sizes.max():
             return patterns[0]
-        tries = [(self._run(settled | {run: pattern}, deadline), pattern) for pattern in patterns]
+        tries = [(self._run({**settled, run: pattern}, deadline), pattern) for pattern in patterns]
         solved = [(tried.objective, pattern) for tried, pattern in tries if tried is not None]
         return min(solved, default=(0.0, patterns[0]))[1]
 

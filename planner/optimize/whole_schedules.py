@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 ITERATIONS = 40  # mixes between two rounds of cuts
 MIXES, FEWEST = 6e5, 12  # rows times mixes in all, and mixes at least: a mix of many rows takes seconds
 CUT_ROUNDS = 3
-CERTIFIED = 6  # mixes
+CERTIFIED = 4  # mixes
 STEPS = (Fineness(48, 2_400), Fineness(32, 1_600))
 """How finely work is counted, at best and at least."""
 MOST_EFFORT, PER_SECOND = 4e7, 7e5  # for one set of prices, also per second of the limit, not of what is left of it
@@ -97,14 +97,14 @@ class WholeSchedules:
             tries: Plans that are ruined and recreated.
             deadline: Reading of the monotonic clock at which to stop.
         """
-        known = self._dive.known(x, deadline)
-        best = min((s for s in (known, self._best) if s is not None), key=lambda s: s.objective, default=None)
-        found = None
-        for _ in range(tries if best is not None else 0):
-            again = self._dive.again(best, deadline)
-            found = best = again or best
+        known = [plan for plan in (self._dive.known(x, deadline), self._best) if plan is not None]
+        if not known:
+            return None
+        first = best = min(known, key=lambda plan: plan.objective)
+        for _ in range(tries):
+            best = self._dive.again(best, deadline) or best
         self._best = best
-        return None if found is None else found.values
+        return None if best is first else best.values
 
 
 def whole_schedules(
