@@ -45,6 +45,7 @@ BORNE = 1e-6  # by the box in all: less is the solver's tolerance
 ROUNDING = 1e-9  # of all that adds up to the bound
 FORCE = 1e7  # a price that no schedule pays if it can do without
 PART = 1e-3  # of a cell
+MOST_RULED, LEAST_EFFORT = 6e8, 3e5  # states times levels in all, a few seconds, and of one schedule at least
 HAIR = 1e-6  # of the objective: a plan as good as the one that is known is never ruled out
 
 
@@ -235,35 +236,49 @@ class Generation:
             found[r] = schedule.choices
         return found
 
-    def ruled(self, gangs: Sequence[tuple[OptionPlaces, ...]], objective: float) -> tuple[Places1, Floats]:
+    def ruled(
+        self, gangs: Sequence[tuple[OptionPlaces, ...]], objective: float, deadline: float
+    ) -> tuple[Places1, Floats]:
         """Return on-columns of which every plan that costs less than `objective` has the same value, and that value.
 
         With one cell of one run on, or off, the bound at the best prices rises by what that run's best schedule then
-        costs more (reduced cost fixing).
+        costs more (reduced cost fixing). The largest runs come first, as many as a count of states allows.
 
         Args:
             gangs: Where the options of every run stand.
             objective: Objective of a plan that is known.
+            deadline: Reading of the monotonic clock at which to stop.
         """
-        if self._best is None or self.mix is None:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
-        reduced, used = self._best.reduced.copy(), self.mix.values
-        room = objective + HAIR * abs(objective) - self._best.bound
         found: dict[int, float] = {}
-        for r, options in enumerate(gangs):
-            most = self._best.offers[r].least + room
-            for column in (int(c) for option in options for c in option.on[option.on >= 0]):
-                # what the mix does in part is never ruled out
-                for value, sign in ((0.0, -FORCE), (1.0, FORCE)):
-                    if abs(used[column] - value) > PART:
-                        continue
-                    reduced[column] += sign
-                    least = self._pricing[r].price(reduced).least + max(-sign, 0.0)
-                    reduced[column] = self._best.reduced[column]
-                    if least > most:
-                        found[column] = value
+        left = MOST_RULED
+        for r in sorted((r for r, options in enumerate(gangs) if options), key=lambda r: (-gangs[r][0].gpus, r)):
+            for column, value in self._in_question(gangs[r]):
+                left -= max(self._pricing[r].effort, LEAST_EFFORT)
+                if left < 0 or seconds_left(deadline) <= 0:
+                    break
+                if self._cannot(r, column, 1.0 - value, objective):
+                    found[column] = value
         columns = np.array(sorted(found), dtype=np.int64)
         return columns, np.array([found[column] for column in columns.tolist()])
+
+    def _in_question(self, options: tuple[OptionPlaces, ...]) -> list[tuple[int, float]]:
+        """Return a run's on-columns that are whole in the mix, and their values; a part of one is never ruled out."""
+        if self.mix is None:
+            return []
+        columns = np.concatenate([option.on[option.on >= 0] for option in options])
+        used = self.mix.values[columns]
+        whole = np.abs(used - np.round(used)) <= PART
+        return list(zip(columns[whole].tolist(), np.round(used[whole]).tolist(), strict=True))
+
+    def _cannot(self, r: int, column: int, value: float, objective: float) -> bool:
+        """Whether no plan that costs less than `objective` has a value, 0 or 1, in one of a run's on-columns."""
+        best = self._best
+        if best is None:
+            return False
+        reduced = best.reduced.copy()
+        reduced[column] += FORCE if value == 0.0 else -FORCE
+        least = self._pricing[r].price(reduced).least + (0.0 if value == 0.0 else FORCE)
+        return best.bound - best.offers[r].least + least > objective + HAIR * abs(objective)
 
     def add_cuts(self, cuts: Sequence[Row]) -> None:
         """Add cuts; they have no price at first."""

@@ -246,7 +246,7 @@ class Search:
         """Hold the program, and the smaller one, to what plans better than the best have in common."""
         if self._done() or self._best is None:
             return coarse
-        columns, values = schedules.ruled(self._best.objective)
+        columns, values = schedules.ruled(self._best.objective, self._deadline - KEEP_S)
         # hours that have passed are held already, and not known to the schedules
         able = (values >= self._worthy.lower[columns]) & (values <= self._worthy.upper[columns])
         columns, values = columns[able], values[able]

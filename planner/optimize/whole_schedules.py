@@ -80,9 +80,9 @@ class WholeSchedules:
         """Return the first bound that was enough, else the best: whenever the work ended, it is the same."""
         return next((b for b in self._generation.bounds if b >= enough), self._generation.bound)
 
-    def ruled(self, objective: float) -> tuple[npt.NDArray[np.int64], Floats]:
+    def ruled(self, objective: float, deadline: float) -> tuple[npt.NDArray[np.int64], Floats]:
         """Return columns of which every plan that costs less than `objective` has the same value, and that value."""
-        return self._generation.ruled(self._gangs, objective)
+        return self._generation.ruled(self._gangs, objective, deadline)
 
     def plan(self, deadline: float) -> Floats | None:
         """Return the columns of a first plan, shape (N,), or None if there was none in time."""

@@ -100,10 +100,10 @@ def test_what_is_ruled_out_is_in_no_better_plan():
     best = Highs(found.matrix, whole=True, mip_rel_gap=0.0).run(PATIENCE_S)
     # with a plan of twice the least cost nothing must be held that the optimum does otherwise
     for objective in (best.objective, 1.02 * best.objective, 2.0 * best.objective):
-        columns, values = found.schedules.ruled(objective)
+        columns, values = found.schedules.ruled(objective, found.deadline)
         assert np.abs(best.values[columns] - values).max(initial=0.0) < 1e-5
-    assert len(found.schedules.ruled(best.objective)[0]) > 0
-    held = found.matrix.held(*found.schedules.ruled(1.02 * best.objective))
+    assert len(found.schedules.ruled(best.objective, found.deadline)[0]) > 0
+    held = found.matrix.held(*found.schedules.ruled(1.02 * best.objective, found.deadline))
     again = Highs(held, whole=True, mip_rel_gap=0.0).run(PATIENCE_S)
     assert again.objective == pytest.approx(best.objective, rel=1e-6)
 
