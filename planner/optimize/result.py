@@ -18,6 +18,7 @@ from planner.stagger import staggered
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.optimize.incumbent import Incumbent
     from planner.optimize.matrix import ColumnIndex
     from planner.optimize.model import Program
     from planner.optimize.places import Places
@@ -109,3 +110,8 @@ def term_money(program: Program, index: ColumnIndex, x: npt.NDArray[np.float64])
         coefficients = np.array([c for _, c in columns])
         money.append((name, float(coefficients @ x[places]) * program.power_kw if columns else 0.0))
     return tuple(money)
+
+
+def size_of(found: Incumbent) -> Terms:
+    """Return the size of the program that a search ended with."""
+    return (("columns", found.columns), ("rows", found.rows), ("binaries", found.binaries), ("cuts", found.cuts))

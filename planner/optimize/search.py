@@ -6,40 +6,29 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from planner.errors import ConfigError
-from planner.optimize.causes import Solved
 from planner.optimize.choices import column_values
 from planner.optimize.conflicts import infeasible
-from planner.optimize.extract import cooling_fits, schedule
-from planner.optimize.facts import run_facts
-from planner.optimize.incumbent import Incumbent, Search
+from planner.optimize.incumbent import Search
 from planner.optimize.lexicographic import in_order
 from planner.optimize.matrix import from_pulp
 from planner.optimize.model import build
-from planner.optimize.objectives import measured
 from planner.optimize.places import locate
-from planner.optimize.promises import shortfalls, why_lines
+from planner.optimize.result import Found, plan_of, size_of, term_money
 from planner.optimize.scale import plan_many, unsupported
 from planner.optimize.size import check_size
-from planner.schedule import Plan
-from planner.stagger import longest_moves, staggered
+from planner.stagger import longest_moves
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-
     from planner.optimize.choices import Choices
-    from planner.optimize.matrix import ColumnIndex
-    from planner.optimize.model import Program
+    from planner.schedule import Plan
     from planner.week import Week
 
 LONGEST_S = 86_400.0
 MANY = 40  # runs; beyond them classes of like runs give the better plan in the same time
 METHODS = ("auto", "gangs", "scale")
-GAP_NOISE = 1e-7  # a program solved to its end leaves this much between its two numbers
 
 
 @dataclass(frozen=True)
@@ -97,26 +86,15 @@ def plan(week: Week, options: PlanOptions, starts: Sequence[Choices] = ()) -> Pl
     found = Search(program, matrix, places, options.gap_target, deadline, known, index, options.time_limit_s).run()
     if found is None:
         raise infeasible(program, matrix)
-    x = found.values
-    facts = run_facts(program, places, x)
-    terms = _terms(program, index, x)
-    objective = sum(value for _, value in terms)
-    bound = min(found.bound * program.power_kw, objective)
-    gap = _gap(objective, bound)
-    in_time = gap <= max(options.gap_target, GAP_NOISE)
-    return Plan(
-        schedule=staggered(week, schedule(program, places, x, why_lines(program, facts))),
-        status="optimal" if in_time else "time-limit",
-        objective=objective,
-        bound=bound,
-        mip_gap=gap,
-        terms=terms,
-        shortfalls=shortfalls(Solved(program, places, x, facts, objective - bound, gap, in_time)),
-        build_s=build_s,
-        solve_s=time.monotonic() - began - build_s,
-        size=_size(found),
-        cooling=cooling_fits(program, places, x),
-        measures=measured(program, index, x),
+    terms = term_money(program, index, found.values)
+    return plan_of(
+        week,
+        program,
+        index,
+        places,
+        Found(found.values, terms, found.bound * program.power_kw, size_of(found)),
+        gap_target=options.gap_target,
+        seconds=(build_s, time.monotonic() - began - build_s),
     )
 
 
@@ -124,22 +102,3 @@ def _by_classes(week: Week, options: PlanOptions) -> bool:
     if options.method == "auto":
         return len(week.runs) > MANY and not unsupported(week)
     return options.method == "scale"
-
-
-def _gap(objective: float, bound: float) -> float:
-    if objective - bound <= GAP_NOISE * max(1.0, abs(objective)):
-        return 0.0
-    return (objective - bound) / abs(objective) if objective else 1.0
-
-
-def _terms(program: Program, index: ColumnIndex, x: npt.NDArray[np.float64]) -> tuple[tuple[str, float], ...]:
-    money = []
-    for name, columns in program.terms.items():
-        places = index.many([c for c, _ in columns])
-        coefficients = np.array([c for _, c in columns])
-        money.append((name, float(coefficients @ x[places]) * program.power_kw if columns else 0.0))
-    return tuple(money)
-
-
-def _size(found: Incumbent) -> tuple[tuple[str, int], ...]:
-    return (("columns", found.columns), ("rows", found.rows), ("binaries", found.binaries), ("cuts", found.cuts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,10 +14,14 @@ from planner.stochastic.plan import plan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from planner.optimize import PlanOptions
     from planner.schedule import Plan
     from planner.uncertainty import Uncertainty
     from planner.week import Block, Signals, Week
+
+    Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -97,12 +101,20 @@ def known_until(before: Week, fresh: Week, slot: int) -> Week:
 
 
 def _signals(before: Signals, fresh: Signals, slot: int) -> Signals:
-    joined = {
-        one.name: np.concatenate([getattr(before, one.name)[:slot], getattr(fresh, one.name)[slot:]])
-        for one in fields(fresh)
-        if isinstance(getattr(fresh, one.name), np.ndarray)
-    }
-    return replace(fresh, **joined)
+    wind = before.wind_speed_m_per_s, fresh.wind_speed_m_per_s
+    return replace(
+        fresh,
+        ci_gco2_per_kwh=_joined(before.ci_gco2_per_kwh, fresh.ci_gco2_per_kwh, slot),
+        price_per_kwh=_joined(before.price_per_kwh, fresh.price_per_kwh, slot),
+        dry_bulb_c=_joined(before.dry_bulb_c, fresh.dry_bulb_c, slot),
+        wet_bulb_c=_joined(before.wet_bulb_c, fresh.wet_bulb_c, slot),
+        ghi_w_per_m2=_joined(before.ghi_w_per_m2, fresh.ghi_w_per_m2, slot),
+        wind_speed_m_per_s=None if wind[0] is None or wind[1] is None else _joined(wind[0], wind[1], slot),
+    )
+
+
+def _joined(before: Floats, fresh: Floats, slot: int) -> Floats:
+    return np.concatenate([before[:slot], fresh[slot:]])
 
 
 def _block(before: Block, fresh: Block, slot: int) -> Block:
@@ -117,8 +129,8 @@ def _uncertainty(signals: Signals, fresh: Uncertainty, slot: int) -> Uncertainty
     if heat is not None:
         heat = replace(
             heat,
-            dry_bulb_c=np.concatenate([signals.dry_bulb_c[:slot], heat.dry_bulb_c[slot:]]),
-            wet_bulb_c=np.concatenate([signals.wet_bulb_c[:slot], heat.wet_bulb_c[slot:]]),
+            dry_bulb_c=_joined(signals.dry_bulb_c, heat.dry_bulb_c, slot),
+            wet_bulb_c=_joined(signals.wet_bulb_c, heat.wet_bulb_c, slot),
         )
     paths = tuple(replace(one, signals=_signals(signals, one.signals, slot)) for one in fresh.scenarios)
     return replace(fresh, scenarios=paths, heat=heat)

@@ -19,7 +19,7 @@ from planner.optimize.matrix import from_pulp
 from planner.optimize.model import build
 from planner.optimize.places import locate
 from planner.optimize.polish import polish
-from planner.optimize.result import Found, plan_of, term_money
+from planner.optimize.result import Found, plan_of, size_of, term_money
 from planner.optimize.shifts import Shifts
 from planner.optimize.size import check_by_gangs
 from planner.optimize.solver import Highs, seconds_left
@@ -170,7 +170,7 @@ def _on_forecast(base: _Built, incumbent: Incumbent) -> Found:
     bound = (incumbent.bound + base.offset) * base.program.power_kw
     if base.start is not None:
         terms = (*terms, ("changes", base.changes(incumbent.values)))
-    return Found(incumbent.values, terms, bound, _size(incumbent))
+    return Found(incumbent.values, terms, bound, size_of(incumbent))
 
 
 def _on_paths(
@@ -269,12 +269,3 @@ def _box(matrix: Matrix) -> float:
     used = matrix.cost != 0.0
     ends = np.minimum(matrix.cost[used] * matrix.lower[used], matrix.cost[used] * matrix.upper[used])
     return float(ends.sum())
-
-
-def _size(incumbent: Incumbent) -> Terms:
-    return (
-        ("columns", incumbent.columns),
-        ("rows", incumbent.rows),
-        ("binaries", incumbent.binaries),
-        ("cuts", incumbent.cuts),
-    )
