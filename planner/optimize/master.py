@@ -170,13 +170,12 @@ class Master:
 
     def run_within(self, open_ones: npt.NDArray[np.bool_], deadline: float) -> Mix | None:
         """Return the best mix of some schedules, shape (S,), without the box, or None as `run`."""
+        if seconds_left(deadline) <= 0:
+            # a run that overran its limit may still be at work
+            return None
         boxed = np.zeros(self._first_schedule - len(self._site))
         self._hold(np.append(boxed, np.where(open_ones, np.inf, 0.0)))
         return self.run(deadline)
-
-    def release(self) -> None:
-        """Open all schedules and the box again."""
-        self._hold(np.full(self._first_schedule - len(self._site) + len(self.schedules), np.inf))
 
     def _hold(self, most: Floats) -> None:
         """Bound the box and the weights of all schedules from above."""
