@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 DAY = click.DateTime(["%Y-%m-%d"])
 _WEEK_DAYS = 7
-_PAST = timedelta(days=4 * 366)  # what lies further back tells nothing about the grid of today
+PAST = timedelta(days=4 * 366)  # what lies further back tells nothing about the grid of today
 
 
 @click.command("backtest", short_help="Score week-ahead forecasts of a zone on past days.")
@@ -98,24 +98,24 @@ def backtest_command(
         if sources is None:
             cache = ResponseCache(default_folder())
             with stage("asking the sources"):
-                past = _of_zone(zone, cache, start, end, basis or "direct", offline=offline)
+                past = of_zone(zone, cache, start, end, basis or "direct", offline=offline)
             for label in past.told:
                 note(f"note: {label}")
         else:
-            _check_files(basis, offline=offline)
+            check_files(basis, offline=offline)
             with stage("reading the files"):
-                past = read_past(sources, zone, start - _PAST, end + timedelta(hours=HORIZON_H))
+                past = read_past(sources, zone, start - PAST, end + timedelta(hours=HORIZON_H))
         wanted = chosen_signals(past, signals)
         site = None if site_file is None else _checked(site_file, past, wanted)
-        with stage("forecasting"), _progress("forecasts") as done:
-            found = backtest(past.history, wanted, start, end, _carrier(issue, jobs, dask, done))
+        with stage("forecasting"), progress("forecasts") as done:
+            found = backtest(past.history, wanted, start, end, carrier(issue, jobs, dask, done))
         plans = None
         if site is not None:
             from planner.backtest_plans import plan_both, planned
 
             basis = past.series["carbon"].basis
-            with stage("planning on the forecasts"), _progress("plans") as done:
-                run = _carrier(plan_both, jobs, dask, done)
+            with stage("planning on the forecasts"), progress("plans") as done:
+                run = carrier(plan_both, jobs, dask, done)
                 plans = planned(site, past.history, basis, found, every_days or _WEEK_DAYS, run)
         issued = _as_issued(cache, past, found)
         content = backtest_json(zone, past, found, plans, issued)
@@ -133,7 +133,7 @@ def backtest_command(
         note(str(file))
 
 
-def _of_zone(zone: str, cache: ResponseCache, first: datetime, last: datetime, basis: str, *, offline: bool) -> Past:
+def of_zone(zone: str, cache: ResponseCache, first: datetime, last: datetime, basis: str, *, offline: bool) -> Past:
     """Return the past as the zone's own providers know it."""
     from planner.backtest_past import past_of_zone
     from planner.sources.registry import utc_now
@@ -144,7 +144,7 @@ def _of_zone(zone: str, cache: ResponseCache, first: datetime, last: datetime, b
     return past_of_zone(feeds, utc_now(), first, last)
 
 
-def _check_files(basis: str | None, *, offline: bool) -> None:
+def check_files(basis: str | None, *, offline: bool) -> None:
     """Refuse what means nothing where files are read."""
     for option in [name for name, given in (("--basis", basis is not None), ("--offline", offline)) if given]:
         raise ConfigError(
@@ -173,7 +173,7 @@ def _checked(site_file: Path, past: Past, signals: Sequence[str]) -> Site:
     return site
 
 
-def _carrier(
+def carrier(
     work: Callable[[Job], Result], jobs: int, dask: str | None, done: Done
 ) -> Callable[[Sequence[Job]], Iterator[Result]]:
     """Return what carries tasks out where the user asks for it."""
@@ -183,7 +183,7 @@ def _carrier(
 
 
 @contextmanager
-def _progress(what: str) -> Iterator[Done]:
+def progress(what: str) -> Iterator[Done]:
     """Show how many tasks are done: a bar on a terminal, nothing elsewhere."""
     if not sys.stderr.isatty():
         yield lambda _n, _of: None

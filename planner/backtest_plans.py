@@ -20,6 +20,7 @@ from planner.baseline import counterfactuals
 from planner.errors import ConfigError, DataUnavailable
 from planner.evaluate import evaluate
 from planner.forecast.lead_error import with_lead_error
+from planner.geography import one_site_only
 from planner.optimize import PlanOptions, plan
 from planner.publish import to_calendar
 from power.tariff import Tariff
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from planner.forecast.backtest import Backtest
     from planner.forecast.history import History
     from planner.forecast_history import Past
+    from planner.schedule import Plan
     from planner.week import Week
 
 CARBON_PER_T = 100.0
@@ -70,6 +72,7 @@ def check_site(site: Site, past: Past, signals: Sequence[str]) -> None:
         ConfigError: Carbon intensity is not scored, prices are in another currency, or the site file names no week.
         DataUnavailable: The past lacks weather that the site's plans ask for.
     """
+    one_site_only("gridpace backtest --plan", site.name, [other.name for other in site.others])
     if "carbon" not in signals:
         raise ConfigError("--plan needs forecasts of carbon", fix="add --signal carbon, or leave --signal out")
     unit = past.series["price"].unit if _money(site, signals) else site.place.currency + "/"
@@ -113,7 +116,7 @@ def planned(
     money = _money(site, found.signals)
     weights, planned_by = ((CARBON, MONEY), ("carbon", "price")) if money else ((CARBON,), ("carbon",))
     unpriced = {} if money else {"price": np.zeros(_N_HOURS)}
-    options = PlanOptions(site.plan.gap_target, site.plan.time_limit_s)
+    options = PlanOptions(site.plan.gap_target, site.plan.time_limit_s, site.plan.method)
     tasks, left_out = [], 0
     for i in range(0, len(found.origins), every_days):
         origin = found.origins[i]
@@ -180,7 +183,7 @@ def plan_both(task: PlanTask) -> PlannedWeek:
     return PlannedWeek(
         origin=task.known.grid.start,
         weight=task.weight,
-        plans=tuple(_came(name, week, task) for name, week in weeks),
+        plans=tuple(judged_on(name, week, plan(week, task.options), task.known, task.weight) for name, week in weeks),
     )
 
 
@@ -197,18 +200,25 @@ def _forecasts(found: Backtest, signals: Sequence[str], i: int) -> dict[str, dic
     return made
 
 
-def _came(name: str, week: Week, task: PlanTask) -> Came:
-    """Return what the plan of a week comes to on what came, beside the same work without a plan."""
-    made = plan(week, task.options)
+def judged_on(name: str, week: Week, made: Plan, known: Week, weight: str) -> Came:
+    """Return what a plan of a week comes to on what came, beside the same work without a plan.
+
+    Args:
+        name: Of the plan.
+        week: The week that it was made from.
+        made: The plan.
+        known: The week on what came.
+        weight: CARBON or MONEY.
+    """
     calendar, runs = to_calendar(
         week, made.schedule, status=made.status, certified_gap=made.mip_gap, shortfalls=made.shortfalls
     )
-    verdict = evaluate(calendar, runs, week, task.known.signals, simulated_weeks=_SIMULATED_WEEKS)
-    others = counterfactuals(task.known, verdict)
+    verdict = evaluate(calendar, runs, week, known.signals, simulated_weeks=_SIMULATED_WEEKS)
+    others = counterfactuals(known, verdict)
     return Came(
         name=name,
-        figure=_figure(verdict, task.weight),
-        usual={other.name: _figure(other.evaluation, task.weight) for other in others},
+        figure=_figure(verdict, weight),
+        usual={other.name: _figure(other.evaluation, weight) for other in others},
         late=verdict.deadlines_missed,
         beyond=not verdict.clean,
         gap=made.mip_gap,

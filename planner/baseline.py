@@ -1,9 +1,10 @@
 """What would have happened without a plan: the same work, on the same physics, by two plain rules.
 
-`asap`: runs are taken by priority, then in file order. Each starts at full power in the first slot in which it fits
-and runs until its work is done; where capacity, cooling or GPUs held by runs before it make a hole, it saves, waits
-and goes on, if that finishes sooner than one unbroken spell. Only a run that full power nowhere lets finish takes a
-lower operating point. Where a run still cannot finish in the horizon, all are placed again with that run first.
+`asap`: runs are taken by priority, then in file order, behind those that they wait for. Each starts at full power in
+the first slot in which it fits and runs until its work is done; where capacity, cooling or GPUs held by runs before it
+make a hole, it saves, waits and goes on, if that finishes sooner than one unbroken spell. Only a run that full power
+nowhere lets finish takes a lower operating point. Where a run still cannot finish in the horizon, all are placed again
+with that run first.
 
 `steady`: each run is spread evenly from its earliest start to its last deadline in the horizon, at the one power limit
 that finishes then. A run whose lowest limit is still too fast ends sooner. Where the gangs then do not all fit side by
@@ -20,7 +21,6 @@ whole: a site sells heat without a plan too. A gang takes whole slots of GPUs an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,9 +28,10 @@ import numpy as np
 from planner.baseline_supply import resting_supply
 from planner.evaluate import evaluate
 from planner.outcome import Counterfactual, Savings
-from planner.placing import Ground, Placement, room_kw
+from planner.placing import Ground, Placement, decisions, room_kw
+from planner.precedence import in_order
 from planner.publish import to_calendar
-from planner.schedule import RunSchedule, Schedule
+from planner.schedule import Schedule
 from planner.slots import spells
 from planner.spell import Spell, spell
 
@@ -73,7 +74,7 @@ def asap(week: Week, tokens: Mapping[str, float]) -> BaselineResult:
         if best is None or _missing_share(result, tokens) < _missing_share(best, tokens):
             best = result
         first = [run for run in order if run.name in result.tokens_missing]
-        again = first + [run for run in order if run.name not in result.tokens_missing]
+        again = in_order(first + [run for run in order if run.name not in result.tokens_missing])
         if again == order:
             break
         order = again
@@ -154,7 +155,7 @@ def _saved_pct(plan: float, baseline: float) -> float | None:
 
 
 def _by_priority(week: Week) -> list[Run]:
-    return sorted(week.runs, key=lambda run: run.priority)
+    return in_order(sorted(week.runs, key=lambda run: run.priority))
 
 
 def _missing_share(result: BaselineResult, tokens: Mapping[str, float]) -> float:
@@ -243,8 +244,9 @@ def _evenly(ground: Ground, run: Run, tokens: float, spread: float) -> Placement
     best: Placement | None = None
     started = grid.n_slots
     for option in run.options:
-        for first in range(ground.first_slot(run), min(int(np.ceil(deadline)), started)):
-            if ground.free[option.pool][first] < run.gpus:
+        has_gpus = ground.has_gpus(run, option)
+        for first in range(ground.first_slot(run, option), min(int(np.ceil(deadline)), started)):
+            if not has_gpus[first]:
                 continue
             limit_w = _even_limit_w(ground, run, option, tokens, first, first + spread * (deadline - first))
             found = spell(grid, run, option, limit_w, first, grid.n_slots, tokens)
@@ -274,16 +276,7 @@ def _even_limit_w(ground: Ground, run: Run, option: PoolOption, tokens: float, f
 
 
 def _result(week: Week, tokens: Mapping[str, float], placed: Mapping[str, Placement], why: str) -> BaselineResult:
-    grid = week.grid
-    runs = []
-    for run in week.runs:
-        found = placed.get(run.name)
-        if found is None:
-            runs.append(RunSchedule(run.name, None, np.zeros(grid.n_slots), None, why))
-            continue
-        inside = timedelta(seconds=round(found.end * 60.0 * grid.slot_minutes, 6))
-        ends = grid.start + inside if found.end % 1.0 else None
-        runs.append(RunSchedule(run.name, found.option.pool, found.limit_w, ends, why))
+    runs = [decisions(week, run, placed.get(run.name), why) for run in week.runs]
     blocks = resting_supply(week, runs)
     missing = {}
     for run in week.runs:

@@ -40,16 +40,17 @@ def resting_supply(week: Week, runs: Sequence[RunSchedule]) -> tuple[BlockSchedu
     still = np.zeros(week.grid.n_slots)
     found = []
     for block in week.blocks:
-        charge_kw, solar_kw, wind_kw = resting_charge_kw(week, block), week.solar_kw(block), week.wind_kw(block)
-        sold_kw = usual_sale_kw(week, block)
+        here = week.here(block)
+        charge_kw, solar_kw, wind_kw = resting_charge_kw(here, block), here.solar_kw(block), here.wind_kw(block)
+        sold_kw = usual_sale_kw(here, block)
         export_kw: npt.NDArray[np.float64] | None = None
         generators: tuple[GeneratorSchedule, ...] = ()
         if block.generators or block.export is not None:
-            load_kw = _load_kw(week, block, block_it_kw(week, block, slots, parts), parts.slot, sold_kw)
+            load_kw = _load_kw(here, block, block_it_kw(week, block, slots, parts), parts.slot, sold_kw)
             asked_kw = np.maximum(parts.mean(load_kw) + charge_kw, 0.0)
             spare_kw = solar_kw + wind_kw - asked_kw
             generators = _generators(week, block, np.maximum(-spare_kw, 0.0))
-            export_kw = _export_kw(week, block, spare_kw)
+            export_kw = _export_kw(here, block, spare_kw)
         found.append(
             BlockSchedule(
                 block.name,

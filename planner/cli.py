@@ -23,8 +23,11 @@ from planner.command import BROKEN_PROMISES, FILE, instant
 from planner.errors import ConfigError, GridpaceError
 from planner.explain_command import explain_command
 from planner.forecast_command import forecast_command
+from planner.frontier_command import frontier_command
 from planner.json_output import json_errors, print_json
 from planner.kubernetes_command import kubernetes_command
+from planner.recipe_command import recipe_group
+from planner.replay_command import replay_command
 from planner.respond_command import respond_command
 from planner.serve_command import serve_command, token_command
 from planner.slurm_command import slurm_command
@@ -79,6 +82,7 @@ def plan_command(
             made_from, gathered = read_week(
                 site, week=week, issued_at=instant("--issued-at", issued_at), offline=offline
             )
+        from planner.carbon_budget import budget_missed
         from planner.folders import folder_name
         from planner.gang_facts import failure_lines, hold_line, point_notes
         from planner.optimize import PlanOptions
@@ -89,6 +93,7 @@ def plan_command(
         options = PlanOptions(
             gap_target=made_from.plan.gap_target if gap is None else gap,
             time_limit_s=made_from.plan.time_limit_s if time_limit is None else time_limit,
+            method=made_from.plan.method,
         )
         for label in (*gathered.labels, *point_notes(gathered)):
             note(f"note: {label}")
@@ -99,6 +104,8 @@ def plan_command(
             told = write_outcome(folder, outcome, found)
         for short in outcome.calendar.shortfalls:
             note(f"not kept: {short.sentence}")
+        for sentence in budget_missed(outcome.calendar):
+            note(f"not kept: {sentence}")
         for violation in outcome.evaluation.violations:
             note(f"broken: {violation.sentence}")
         if not outcome.evaluation.clean:
@@ -291,10 +298,13 @@ cli.add_command(accounts_command)
 cli.add_command(respond_command)
 cli.add_command(forecast_command)
 cli.add_command(explain_command)
+cli.add_command(frontier_command)
 cli.add_command(backtest_command)
+cli.add_command(replay_command)
 cli.add_command(sources_group)
 cli.add_command(serve_command)
 cli.add_command(token_command)
+cli.add_command(recipe_group)
 export_group.add_command(slurm_command)
 export_group.add_command(kubernetes_command)
 

@@ -78,7 +78,7 @@ def demo(folder: Path, stage: Callable[[str], AbstractContextManager[None]]) -> 
     issued_at = start - timedelta(hours=6)
     with stage("gathering the made-up week"):
         week = gather(site, now=issued_at, issued_at=issued_at, offline=True)
-    outcome, found = plan_week(week, PlanOptions(site.plan.gap_target, _TIME_LIMIT_S), stage)
+    outcome, found = plan_week(week, PlanOptions(site.plan.gap_target, _TIME_LIMIT_S, site.plan.method), stage)
     told = write_outcome(folder, outcome, found)
     telemetry = folder / "telemetry" / outcome.calendar.calendar_id
     with stage(f"training in virtual time through the first {FOLLOWED_H:.0f} h"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--time-limit", metavar="S", type=float, help="Longest planning time of each mend, s. [default: the site file's]"
 )
+@click.option("--jobs", type=click.IntRange(1, 64), help="Processes to use. [default: one per processor]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
 def explain_command(
@@ -42,6 +44,7 @@ def explain_command(
     site: Path,
     mends: bool,
     time_limit: float | None,
+    jobs: int | None,
     as_json: bool,
     offline: bool,
 ) -> None:
@@ -61,7 +64,7 @@ def explain_command(
             week = week_of(header, site, home, offline=offline)
             asked = asked_about(week, about)
         with stage("explaining"):
-            found = explained(week, header, runs, site, asked=asked, mends=mends, time_limit_s=time_limit)
+            found = explained(week, header, runs, site, asked=asked, mends=mends, time_limit_s=time_limit, jobs=jobs)
     if as_json:
         print_json(document(found, week))
     else:
@@ -78,6 +81,7 @@ def explained(
     asked: Asked | None = None,
     mends: bool = True,
     time_limit_s: float | None = None,
+    jobs: int | None = None,
 ) -> Explanation:
     """Explain a published calendar as its site file plans.
 
@@ -89,15 +93,25 @@ def explained(
         asked: What is to be explained, or None for all.
         mends: Whether to look for what keeps missed promises.
         time_limit_s: Another time limit of what is planned again.
+        jobs: Processes to use; one per processor where None.
     """
+    from planner.backtest_pool import in_processes
     from planner.config import load_site
     from planner.optimize import PlanOptions
     from planner.optimize.explain import Asked, explain
+    from planner.optimize.explain_parts import part_of
 
     settings = load_site(site).plan
     limit_s = settings.time_limit_s if time_limit_s is None else time_limit_s
-    options = PlanOptions(gap_target=settings.gap_target, time_limit_s=limit_s)
-    return explain(week, header, runs, asked=asked or Asked(), options=options if mends else None)
+    options = PlanOptions(gap_target=settings.gap_target, time_limit_s=limit_s, method=settings.method)
+    return explain(
+        week,
+        header,
+        runs,
+        asked=asked or Asked(),
+        options=options if mends else None,
+        carry=in_processes(part_of, jobs or os.cpu_count() or 1, lambda _n, _of: None),
+    )
 
 
 def asked_about(week: Week, about: str | None) -> Asked:

@@ -6,16 +6,22 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from planner.config.other_site import first_alone
+from planner.config.uncertainty_table import UncertaintyTable
 from planner.errors import ConfigError, GapInSeries
+from planner.gather_sites import gather_others, other_sites
+from planner.idle_power import idle_powered
 from planner.margins import with_margins
 from planner.outlook import FIELDS, FLAT_PRICE, gather_signals
+from planner.precedence import of_week
 from planner.price_slips import check_price_units
+from planner.stochastic.of_bands import Asked, looked_at
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, to_utc, zone
-from planner.week import Block, Signals, Week, firm_kw, idle_it_kw
-from thermal.plant import cooling
-from thermal.reserve import carried_it_kw
+from planner.week import Block, Signals, Week
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from planner.config.site import Site, SiteBlock
     from planner.outlook import Gathered
     from planner.sources.cache import ResponseCache
@@ -51,29 +57,45 @@ def gather(
     tz = zone(site.place.timezone)
     grid = iso_week(week or site.horizon.week or coming_week(now, tz), tz, site.horizon.slot_minutes)
     gathered = kept
-    if gathered is None or not _fits(gathered, site, grid):
-        gathered = gather_signals(site, grid, now=now, offline=offline, cache=cache)
+    if gathered is None or not _fits(gathered, first_alone(site), grid):
+        gathered = gather_signals(first_alone(site), grid, now=now, offline=offline, cache=cache)
+    others = gather_others(
+        site,
+        grid,
+        now=now,
+        offline=offline,
+        cache=cache,
+        kept={} if kept is None else kept.others,
+        fits=lambda had, there: _fits(had, there, grid),
+    )
+    signals = {"": gathered.signals, **{name: one.signals for name, one in others.items()}}
+    elsewhere = tuple(label for one in others.values() for label in one.labels)
     _check_outputs(site, grid)
     check_price_units(site, gathered.signals.price_per_kwh)
     runs, complete = runs_of_week(site, grid)
-    return Week(
+    found = Week(
         site=site.name,
         timezone=site.place.timezone,
         grid=grid,
         issued_at=to_utc(issued_at or now).replace(microsecond=0),
         signals=gathered.signals,
         provenance=gathered.provenance,
-        blocks=tuple(block_of_week(site, block, grid, gathered.signals) for block in site.blocks),
+        blocks=tuple(block_of_week(site, block, grid, signals[block.site]) for block in site.blocks),
         pools=site.pools,
         runs=runs,
         tariff=site.tariff,
         contracts=site.contracts,
         ppas=site.ppas,
         prices=site.prices,
-        labels=tuple(dict.fromkeys(gathered.labels + site.warnings + site.declared + complete)),
-        accounting=site.accounting,
+        objective=site.objective,
+        others=other_sites(site, others),
+        zone=site.place.zone if site.others else "",
+        labels=tuple(dict.fromkeys(gathered.labels + elsewhere + site.warnings + site.declared + complete)),
+        accounting=None if site.others else site.accounting,
         bands=gathered.bands,
     )
+    asked = site.plan.uncertainty or UncertaintyTable()
+    return looked_at(found, Asked(asked.scenarios, asked.cvar_alpha, asked.cvar_weight, asked.w_max_quantile))
 
 
 def _check_outputs(site: Site, grid: TimeGrid) -> None:
@@ -137,22 +159,25 @@ def runs_of_week(site: Site, grid: TimeGrid) -> tuple[tuple[Run, ...], tuple[str
                     grid,
                 )
             )
+    in_time, waiting = of_week(runs, site.runs)
+    told += waiting
     if overdue:
         raise ConfigError(
             f"{site.file}: runs are overdue as the week starts on {iso(grid.start)}: {'; '.join(overdue)}",
             fix="set tokens_done to what they have made, move their deadlines, or plan an earlier week",
         )
-    _check_running(site, runs, grid)
-    if not runs:
+    _check_running(site, in_time, grid)
+    if not in_time:
         raise ConfigError(
             f"{site.file}: no run has work left in the week from {iso(grid.start)}", fix="add a run to the site file"
         )
-    return tuple(runs), tuple(told)
+    return in_time, tuple(told)
 
 
-def _check_running(site: Site, runs: list[Run], grid: TimeGrid) -> None:
+def _check_running(site: Site, runs: Sequence[Run], grid: TimeGrid) -> None:
+    pools = {pool.name: pool for pool in site.pools}
     for pool in site.pools:
-        running = sum(run.gpus for run in runs if run.running_in == pool.name)
+        running = sum(pools[run.running_in].draws(run.gpus).get(pool.name, 0) for run in runs if run.running_in)
         in_service = int(pool.gpus_in_service(grid)[0])
         if running > in_service:
             raise ConfigError(
@@ -171,21 +196,16 @@ def block_of_week(site: Site, block: SiteBlock, grid: TimeGrid, signals: Signals
         grid: The slots.
         signals: The week's weather decides where idle GPUs stay powered.
     """
-    idle_kw = idle_it_kw(site.pools, block.power.name, grid)
-    cooling_kw = cooling(block.plant, idle_kw, signals.dry_bulb_c, signals.wet_bulb_c).cooling_kw
-    room_kw = firm_kw(block.power, block.generators, grid)
-    carried_kw = carried_it_kw(block.plant, block.reserve, signals.dry_bulb_c, signals.wet_bulb_c)
-    idle_powered = (idle_kw + cooling_kw <= room_kw) & (idle_kw <= carried_kw)
-    idle_powered.setflags(write=False)
     return Block(
         block.power,
         block.plant,
         block.solar,
         block.battery,
-        idle_powered,
+        idle_powered(site.pools, block, grid, signals),
         block.reserve,
         None if block.heat is None else block.heat.over(grid, zone(site.place.timezone)),
         wind=block.wind,
         generators=block.generators,
         export=block.export,
+        site=block.site,
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.config import load_site
 from planner.gather import gather
+from planner.geography import one_site_only
 from planner.hindsight import replay_actual
 from planner.kept_series import read_series, series_file
 from planner.outlook import actual_signals
@@ -81,6 +82,7 @@ def hindsight_of(
     Raises:
         DataUnavailable: The week is not over, or the sources have no actual values of all of it.
     """
+    one_site_only("--actual", week.site, [other.name for other in week.others])
     known = actual_signals(
         load_site(site), week.grid, now=datetime.now(UTC), offline=offline, cache=ResponseCache(default_folder())
     )

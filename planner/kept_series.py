@@ -22,6 +22,8 @@ from trainer_hooks.errors import CalendarError
 from trainer_hooks.strictjson import parse_object, read_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from planner.week import Week
@@ -47,8 +49,22 @@ def series_json(week: Week) -> bytes:
         "schema": SCHEMA,
         "slot_minutes": week.grid.slot_minutes,
         "start": iso(week.grid.start),
-        "ci_basis": week.signals.ci_basis,
-        "signals": {name: values.tolist() for name in _ARRAYS if (values := getattr(week.signals, name)) is not None},
+        **_series_json(week.signals, week.provenance),
+        "labels": list(week.labels),
+    }
+    if week.others:
+        document["others"] = [
+            {"site": other.name, **_series_json(other.signals, other.provenance), "labels": []} for other in week.others
+        ]
+    if week.bands:
+        document["bands"] = [_band_json(band) for band in week.bands]
+    return json.dumps(document, indent=1, allow_nan=False).encode() + b"\n"
+
+
+def _series_json(signals: Signals, provenance: Sequence[Provenance]) -> dict[str, Any]:
+    return {
+        "ci_basis": signals.ci_basis,
+        "signals": {name: values.tolist() for name in _ARRAYS if (values := getattr(signals, name)) is not None},
         "provenance": [
             {
                 "signal": entry.signal,
@@ -60,13 +76,9 @@ def series_json(week: Week) -> bytes:
                 "flags": dict(entry.flags),
                 "sha256": entry.sha256,
             }
-            for entry in week.provenance
+            for entry in provenance
         ],
-        "labels": list(week.labels),
     }
-    if week.bands:
-        document["bands"] = [_band_json(band) for band in week.bands]
-    return json.dumps(document, indent=1, allow_nan=False).encode() + b"\n"
 
 
 def read_series(file: Path, calendar: Calendar) -> Gathered | None:
@@ -97,15 +109,21 @@ def series_from(content: bytes, file: Path, calendar: Calendar) -> Gathered:
         calendar: The header, which has the digest of each.
     """
     try:
-        gathered = _gathered(parse_object(content, str(file)))
+        document = parse_object(content, str(file))
+        schema = document.text("schema")
+        if schema != SCHEMA:
+            raise document.child("schema").fault(f"{schema[:60]!r} is not {SCHEMA!r}, which this reader knows.")
+        gathered = _gathered(document)
     except CalendarError as error:
         raise ConfigError(f"{error.what}: {error.why}", fix=_mend(file)) from error
-    for entry in gathered.provenance:
-        values = getattr(gathered.signals, entry.signal, None) if entry.signal in _ARRAYS else None
-        named = calendar.inputs.get(f"signal {entry.signal}", {}).get("sha256")
+    named_series = [(gathered, entry, "") for entry in gathered.provenance]
+    named_series += [(one, entry, f" of {name}") for name, one in gathered.others.items() for entry in one.provenance]
+    for one, entry, of in named_series:
+        values = getattr(one.signals, entry.signal, None) if entry.signal in _ARRAYS else None
+        named = calendar.inputs.get(f"signal {entry.signal}{of}", {}).get("sha256")
         if values is None or len(values) != calendar.n_slots or series_digest(values) != named:
             raise ConfigError(
-                f"{file}: {entry.signal} is not the series that calendar {calendar.calendar_id} was made from",
+                f"{file}: {entry.signal}{of} is not the series that calendar {calendar.calendar_id} was made from",
                 why="its digest is not the one in the calendar's header",
                 fix=_mend(file),
             )
@@ -113,11 +131,9 @@ def series_from(content: bytes, file: Path, calendar: Calendar) -> Gathered:
 
 
 def _gathered(document: Node) -> Gathered:
-    schema = document.text("schema")
-    if schema != SCHEMA:
-        raise document.child("schema").fault(f"{schema[:60]!r} is not {SCHEMA!r}, which this reader knows.")
     values = document.object("signals")
     bands = document.list("bands") if "bands" in document.value else ()
+    others = [node.expect_object() for node in document.list("others")] if "others" in document.value else []
     return Gathered(
         signals=Signals(
             **{
@@ -130,6 +146,7 @@ def _gathered(document: Node) -> Gathered:
         provenance=tuple(_provenance(node.expect_object()) for node in document.list("provenance")),
         labels=tuple(node.as_text() for node in document.list("labels")),
         bands=tuple(_band(node.expect_object(), len(values.list(_ARRAYS[0]))) for node in bands),
+        others={node.text("site"): _gathered(node) for node in others},
     )
 
 

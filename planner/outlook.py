@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,12 +68,14 @@ class Gathered:
         provenance: One entry per signal.
         labels: Sentences that every output must show.
         bands: What is not known of signals that were forecast here, and of the yield of the site's own sun and wind.
+        others: The same of each further site, by its name; prices in the plan's currency.
     """
 
     signals: Signals
     provenance: tuple[Provenance, ...]
     labels: tuple[str, ...]
     bands: tuple[Band, ...] = ()
+    others: Mapping[str, Gathered] = field(default_factory=dict)
 
 
 def gather_signals(

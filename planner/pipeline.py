@@ -20,10 +20,11 @@ from planner.export.report import report_html
 from planner.folders import CALENDARS, LEDGER, REPORT
 from planner.kept_series import series_file, series_json
 from planner.ledger import Intake, Ledger
-from planner.optimize import PlanOptions, plan
+from planner.optimize import PlanOptions
 from planner.optimize.mends import with_mends
 from planner.outcome import Outcome
 from planner.publish import publish, to_calendar
+from planner.stochastic.plan import plan
 from planner.summary import summary
 
 if TYPE_CHECKING:
@@ -104,20 +105,14 @@ def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]
     calendar = outcome.calendar
     paths = {
         "calendar": folder / CALENDARS / calendar.calendar_id,
-        "report": folder / REPORT,
-        "ics": folder / "calendar.ics",
-        "windows_csv": folder / "plan.csv",
-        "slots_csv": folder / "blocks.csv",
+        **_shown_paths(folder),
         "summary": folder / "plan.json",
         "ledger": folder / LEDGER,
         "series": series_file(folder, calendar.calendar_id),
     }
     told = summary(outcome, found, {name: str(path) for name, path in paths.items()})
     contents = {
-        paths["report"]: report_html(outcome),
-        paths["ics"]: calendar_ics(calendar, outcome.runs),
-        paths["windows_csv"]: windows_csv(calendar, outcome.runs),
-        paths["slots_csv"]: slots_csv(calendar),
+        **shown(folder, outcome),
         paths["series"]: series_json(outcome.week),
         paths["summary"]: _json_bytes(told),
     }
@@ -127,6 +122,31 @@ def write_outcome(folder: Path, outcome: Outcome, found: Plan) -> dict[str, Any]
         # breaks a promise is there to be looked at, and no hook follows it.
         publish(folder / CALENDARS, calendar, outcome.runs, in_force=outcome.evaluation.clean)
     return told
+
+
+def shown(folder: Path, outcome: Outcome) -> dict[Path, bytes]:
+    """Return the files of a week's folder that show people the calendar in force: report, calendar file and tables.
+
+    Args:
+        folder: Folder of the week.
+        outcome: The week, its calendar and the judge's figures.
+    """
+    paths = _shown_paths(folder)
+    return {
+        paths["report"]: report_html(outcome),
+        paths["ics"]: calendar_ics(outcome.calendar, outcome.runs),
+        paths["windows_csv"]: windows_csv(outcome.calendar, outcome.runs),
+        paths["slots_csv"]: slots_csv(outcome.calendar),
+    }
+
+
+def _shown_paths(folder: Path) -> dict[str, Path]:
+    return {
+        "report": folder / REPORT,
+        "ics": folder / "calendar.ics",
+        "windows_csv": folder / "plan.csv",
+        "slots_csv": folder / "blocks.csv",
+    }
 
 
 def _json_bytes(value: dict[str, Any]) -> bytes:

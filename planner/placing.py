@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from planner.geography import ready_h
+from planner.precedence import needed_tokens, waits
+from planner.schedule import RunSchedule
+from planner.slots import run_slots
 from power.battery import FREE, holding_kw
 from power.blocks import ramp_excess_kw
 from power.gpu import at_limit
@@ -26,6 +31,7 @@ Added: TypeAlias = "Mapping[str, npt.NDArray[np.float64]]"
 """Block -> what a gang adds to its IT power per slot, kW, shape (T,)."""
 
 _HAIR = 1e-9
+_SAME_WORK = 1e-6
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,7 @@ class Ground:
         """
         self.week = week
         self.slot_s = 60.0 * week.grid.slot_minutes
+        self._placed: dict[str, Placement] = {}
         self.free = {pool.name: pool.gpus_in_service(week.grid).copy() for pool in week.pools}
         self.blocks = {
             block.name: BlockGround(
@@ -108,9 +115,18 @@ class Ground:
             for block in week.blocks
         }
 
-    def first_slot(self, run: Run) -> int:
-        """Return the first slot in which a run may run."""
-        return max(0, int(np.ceil(self.week.grid.position(run.earliest_start) - _HAIR)))
+    def first_slot(self, run: Run, option: PoolOption) -> int:
+        """Return the first slot in which a run may run in a pool: after its start, its data and what it waits for."""
+        grid = self.week.grid
+        first = max(0, int(np.ceil(grid.position(run.earliest_start) - _HAIR)))
+        first = max(first, int(np.ceil(min(ready_h(option) / grid.slot_h, grid.n_slots) - _HAIR)))
+        for after in waits(self.week, run):
+            ahead = decisions(self.week, self.week.run(after.run), self._placed.get(after.run))
+            made = np.cumsum(run_slots(self.week, ahead).tokens)
+            done = np.flatnonzero(made >= needed_tokens(self.week, after) * (1.0 - _SAME_WORK))
+            reached = done[0] + 1.0 if done.size else np.inf
+            first = max(first, int(np.ceil(min(reached + after.lag_h / grid.slot_h, grid.n_slots) - _HAIR)))
+        return first
 
     def added_kw(self, run: Run, option: PoolOption, limit_w: npt.NDArray[np.float64]) -> Added:
         """Return what a gang adds to the IT power of each of its blocks at a limit per slot (0: off), shape (T,)."""
@@ -122,10 +138,17 @@ class Ground:
             added[name] = np.where(limit_w > 0.0, share * run.gpus * (it_w - idle_w) / 1000.0, 0.0)
         return added
 
+    def has_gpus(self, run: Run, option: PoolOption) -> npt.NDArray[np.bool_]:
+        """Return the slots in which GPUs for the whole gang are free, shape (T,)."""
+        enough = np.ones(self.week.grid.n_slots, dtype=bool)
+        for pool, gpus in self.week.pool(option.pool).draws(run.gpus).items():
+            enough &= self.free[pool] >= gpus
+        return enough
+
     def fits(self, run: Run, option: PoolOption, added_kw: Added) -> npt.NDArray[np.bool_]:
         """Return the slots in which a gang that adds so much power fits, ramp aside, shape (T,)."""
-        enough: npt.NDArray[np.bool_] = self.free[option.pool] >= run.gpus
-        enough[: self.first_slot(run)] = False
+        enough = self.has_gpus(run, option)
+        enough[: self.first_slot(run, option)] = False
         for name, kw in added_kw.items():
             enough &= self.blocks[name].it_kw + kw <= self.blocks[name].room_kw + _HAIR
         return enough
@@ -140,12 +163,31 @@ class Ground:
     def place(self, run: Run, placement: Placement) -> None:
         """Take the GPUs and the power of a placement."""
         option, end = placement.option, placement.end
-        self.free[option.pool][placement.limit_w > 0.0] -= run.gpus
+        self._placed[run.name] = placement
+        for pool, gpus in self.week.pool(option.pool).draws(run.gpus).items():
+            self.free[pool][placement.limit_w > 0.0] -= gpus
         for name, added_kw in self.added_kw(run, option, placement.limit_w).items():
             ground = self.blocks[name]
             ground.it_kw = ground.it_kw + added_kw
             if end % 1.0:
                 ground.let_go.append((end, float(added_kw[int(end)])))
+
+
+def decisions(week: Week, run: Run, placement: Placement | None, why: str = "") -> RunSchedule:
+    """Return a placement as decisions per slot; a run without one is off.
+
+    Args:
+        week: All inputs.
+        run: The run.
+        placement: Where and how it runs, or None.
+        why: One line for people.
+    """
+    grid = week.grid
+    if placement is None:
+        return RunSchedule(run.name, None, np.zeros(grid.n_slots), None, why)
+    inside = timedelta(seconds=round(placement.end * 60.0 * grid.slot_minutes, 6))
+    ends = grid.start + inside if placement.end % 1.0 else None
+    return RunSchedule(run.name, placement.option.pool, placement.limit_w, ends, why)
 
 
 def resting_charge_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
@@ -166,7 +208,7 @@ def resting_charge_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
 
 def room_kw(week: Week) -> dict[str, npt.NDArray[np.float64]]:
     """Return the IT power that each block's cooling, capacity and steady battery charge allow, kW, shape (T,) each."""
-    return {block.name: _room_kw(week, block) for block in week.blocks}
+    return {block.name: _room_kw(week.here(block), block) for block in week.blocks}
 
 
 def _room_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:

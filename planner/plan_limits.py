@@ -27,7 +27,8 @@ def cooling_limit(week: Week, block: Block, plan: BlockPlan) -> PlanLimit:
     Returns:
         IT power and cause per slot; the power that the block has for both is not looked at.
     """
-    dry_c, wet_c = week.signals.dry_bulb_c, week.signals.wet_bulb_c
+    signals = week.here(block).signals
+    dry_c, wet_c = signals.dry_bulb_c, signals.wet_bulb_c
     powered = week.plant_powered(block)
     hours = cooling_hours(block.plant, np.array(plan.it_kw), dry_c, wet_c, powered, planned_flows(plan))
     return plan_limit(block.plant, block.reserve, hours, None, dry_c, wet_c)

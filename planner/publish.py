@@ -23,14 +23,15 @@ import numpy as np
 
 from planner.agreements import ppa_plans
 from planner.calendar_id import content_id
+from planner.carbon_budget import budget_plan
 from planner.cold_flows import cold_flows, requested_c, state_at
 from planner.decimals import published
 from planner.dispatch import BlockFlows, Offers, dispatch
 from planner.errors import ExportError
+from planner.precedence import waits
+from planner.site_carbon import brought_kg, brought_sentences, gang_kg_per_kwh, site_carbon_kg, site_kg_per_kwh
 from planner.slots import RunSlots, block_it_kw, run_slots, slot_parts
 from planner.takes import best_takes, bought_shares, offer_sentences
-from power.carbon import carbon_kg
-from power.generation import generation_kg
 from trainer_hooks.calendar import (
     BlockPlan,
     Calendar,
@@ -85,12 +86,9 @@ def to_calendar(
     decided = {r.run: r for r in schedule.runs}
     slots = [run_slots(week, decided[run.name]) for run in week.runs]
     flows = _flows(week, schedule, slots)
-    site_kg = sum((carbon_kg(week.signals.ci_gco2_per_kwh, f.import_kw, grid.slot_h) for f in flows), np.zeros(1))
-    for block, f in zip(week.blocks, flows, strict=True):
-        for group, kw in zip(block.generators, f.groups_kw, strict=True):
-            site_kg = site_kg + generation_kg(group, kw, grid.slot_h)
-    site_kwh = sum((f.it_kw for f in flows), np.zeros(1)) * grid.slot_h
-    kg_per_kwh = np.divide(site_kg, site_kwh, out=np.zeros(grid.n_slots), where=site_kwh > 0.0)
+    site_kg = site_carbon_kg(week, flows)
+    kg_per_kwh = site_kg_per_kwh(week, flows, site_kg)
+    planned_kg = float(np.sum(list(site_kg.values()))) + brought_kg(week, schedule)
     contracts = _contract_plans(week, schedule, flows)
     taken_kw = np.sum([plan.take_kw for plan in contracts], axis=0)
     header = Calendar(
@@ -112,9 +110,10 @@ def to_calendar(
             for s in shortfalls
         ),
         blocks=tuple(_block_plan(block, f, week) for block, f in zip(week.blocks, flows, strict=True)),
-        notes=(*week.labels, *notes),
+        notes=(*week.labels, *notes, *brought_sentences(week, schedule)),
         contracts=contracts,
         ppas=ppa_plans(week, np.sum([f.import_kw for f in flows], axis=0), taken_kw),
+        carbon_budget=budget_plan(week, planned_kg),
     )
     runs = [
         RunCalendar(
@@ -124,7 +123,12 @@ def to_calendar(
             valid_until=header.valid_until,
             site=header.site,
             run=run.run.name,
-            windows=_windows(week, run, decided[run.run.name], kg_per_kwh),
+            windows=_windows(
+                week,
+                run,
+                decided[run.run.name],
+                gang_kg_per_kwh(week, decided[run.run.name].pool, kg_per_kwh),
+            ),
         )
         for run in slots
     ]
@@ -160,6 +164,11 @@ def _inputs(week: Week, options: Mapping[str, str | float]) -> dict[str, dict[st
         "options": {name: str(value) for name, value in options.items()},
         "versions": {"python": python} | {package: version(package) for package in _PACKAGES},
         **{f"signal {p.signal}": {"sha256": p.sha256, "source": p.source} for p in week.provenance},
+        **{
+            f"signal {p.signal} of {other.name}": {"sha256": p.sha256, "source": p.source}
+            for other in week.others
+            for p in other.provenance
+        },
     }
 
 
@@ -169,11 +178,12 @@ def _flows(week: Week, schedule: Schedule, runs: list[RunSlots]) -> list[BlockFl
     first = np.searchsorted(parts.slot, np.arange(week.grid.n_slots))
     flows = []
     for block in week.blocks:
+        here = week.here(block)
         it_kw = block_it_kw(week, block, runs, parts)
         powered = week.plant_powered(block)[parts.slot]
         ends_kw = (np.minimum.reduceat(it_kw, first), np.maximum.reduceat(it_kw, first))
-        cold = cold_flows(week, block, decided[block.name], *ends_kw, within_import=True)
-        state = state_at(week, block, it_kw, cold.heat_sold_kw_th, cold.tank_kw, parts.slot)
+        cold = cold_flows(here, block, decided[block.name], *ends_kw, within_import=True)
+        state = state_at(here, block, it_kw, cold.heat_sold_kw_th, cold.tank_kw, parts.slot)
         flows.append(
             dispatch(
                 parts.mean(it_kw),
@@ -201,7 +211,7 @@ def _block_plan(block: Block, flows: BlockFlows, week: Week) -> BlockPlan:
         charge_kw=published(flows.charge_kw),
         discharge_kw=published(flows.discharge_kw),
         battery_kwh=published(flows.battery_kwh),
-        supply_setpoint_c=published(requested_c(week, block)),
+        supply_setpoint_c=published(requested_c(week.here(block), block)),
         wind_kw=() if block.wind is None else published(flows.wind_kw),
         export_kw=() if block.export is None else published(flows.export_kw),
         generators=tuple(
@@ -242,10 +252,12 @@ def _windows(
     spans = list(pairwise([0, *changes.tolist(), grid.n_slots]))
     windows: list[Window] = []
     last_on = max((b for a, b in spans if slots.gpu_power_limit_w[a] > 0.0), default=0)
+    stages = " and ".join(map(str, waits(week, slots.run)))
+    not_started = f"waits for {stages}" if stages else "not started yet"
     for first, after in spans:
         begin, end = grid.start + first * grid.slot, grid.start + after * grid.slot
         if slots.gpu_power_limit_w[first] == 0.0:
-            why = "not started yet" if not windows else "paused" if after < last_on else "nothing more to do"
+            why = not_started if not windows else "paused" if after < last_on else "nothing more to do"
             until = end + _seconds(decided.late_s, after) if after < grid.n_slots else end
             windows.append(_off(windows[-1].end if windows else begin, until, why))
             continue

@@ -36,7 +36,7 @@ RESPONSES = "responses"
     "--at", metavar="TIME", help="Instant of decision, with offset; nothing before it changes. [default: now]"
 )
 @click.option("--meter", type=FILE, help="CSV file time,import_kw of past days, for the 10-of-10 baseline.")
-@click.option("--publish", is_flag=True, help="Put the answer in force if the judge finds it clean.")
+@click.option("--publish", is_flag=True, help="Put the answer in force if the judge finds it clean; renew the report.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
 def respond_command(
@@ -83,6 +83,7 @@ def _answered(
 ) -> tuple[Response, list[RunCalendar], Path]:
     from planner.config import load_site
     from planner.folders import CALENDARS, folder_name, read_published
+    from planner.geography import one_site_only
     from planner.inputs import week_of
     from planner.respond.respond import respond
     from planner.sources.openadr import read_events
@@ -91,6 +92,7 @@ def _answered(
     with stage("reading the events and the calendar in force"):
         asked = [event for path in events for event in read_events(path, now)]
         made_from = load_site(site)
+        one_site_only("gridpace respond", made_from.name, [other.name for other in made_from.others])
         week_folder = week_name(now, zone(made_from.place.timezone))
         folder = out or Path("out") / folder_name(made_from.name) / week_folder
         header, runs, home = read_published(folder / CALENDARS)
@@ -154,25 +156,27 @@ def _write(
     *,
     in_force: bool,
 ) -> None:
-    from planner.accounts import carbon_accounts
     from planner.evaluate import carbon_per_it_kwh
     from planner.export.files import staged_files
     from planner.folders import CALENDARS, LEDGER
     from planner.kept_series import series_file, series_json
     from planner.ledger import Ledger
+    from planner.pipeline import judged, shown
     from planner.publish import publish
 
     week = response.answer.question.week
+    outcome = judged(week, response.after, runs) if in_force else None
     contents = {
         files["response"]: json.dumps(document, indent=2, allow_nan=False).encode() + b"\n",
         series_file(folder, response.after.calendar_id): series_json(week),
     }
+    if outcome is not None:
+        contents |= shown(folder, outcome)
     with staged_files(contents):
-        if in_force:
-            kg_per_kwh = carbon_per_it_kwh(week, week.signals, response.found.blocks)
-            carbon = carbon_accounts(week, response.after, runs, response.found)
+        if outcome is not None:
+            kg_per_kwh = carbon_per_it_kwh(week, week.signals, outcome.evaluation.blocks)
             with Ledger(folder / LEDGER) as ledger:
-                ledger.record_plan(response.after, runs, kg_per_kwh.tolist(), carbon)
+                ledger.record_plan(response.after, runs, kg_per_kwh.tolist(), outcome.carbon)
                 publish(folder / CALENDARS, response.after, runs)
         else:
             publish(folder / CALENDARS, response.after, runs, in_force=False)

@@ -166,6 +166,8 @@ class Plan:
         solve_s: Seconds to solve it.
         size: Name -> count: columns, rows, binaries, cuts.
         cooling: How well the program follows each block's cooling.
+        measures: (measure, what the plan comes to in it by the program), as `planner.objective` names them; none where
+            the plan was made by classes of like runs.
     """
 
     schedule: Schedule
@@ -179,3 +181,4 @@ class Plan:
     solve_s: float
     size: tuple[tuple[str, int], ...]
     cooling: tuple[CoolingFit, ...] = ()
+    measures: tuple[tuple[str, float], ...] = ()

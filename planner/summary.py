@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from planner.export import agreements_view, own_supply, power_view, wording
+from planner.export import agreements_view, geography_view, own_supply, power_view, wording
 from planner.gang_facts import failure_note, gang_facts, points_left_out
 from planner.timegrid import iso, week_name
 
@@ -59,6 +59,7 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
         "violation_sentences": [violation.sentence for violation in found.violations],
         "deadlines": found.deadlines,
         "deadlines_kept": found.deadlines - found.deadlines_missed,
+        **_budget(outcome),
         "shortfalls": [{**asdict(short), "deadline": iso(short.deadline)} for short in outcome.calendar.shortfalls],
         **_figures(found),
         "it_energy_kwh": found.it_energy_kwh,
@@ -68,6 +69,7 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
         **own_supply.figures(week, found),
         **power_view.figures(found),
         **agreements_view.figures(outcome),
+        **geography_view.figures(found),
         "battery_change_kwh": found.battery_change_kwh,
         "water_l": found.water_l,
         "peak_kw": found.peak_kw,
@@ -102,6 +104,12 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
         "points_left_out": points_left_out(week),
         "files": dict(files),
     }
+
+
+def _budget(outcome: Outcome) -> dict[str, Any]:
+    """Return what the plan says of its carbon budget, where it has one."""
+    plan = outcome.calendar.carbon_budget
+    return {} if plan is None else {"carbon_budget": asdict(plan)}
 
 
 def _figures(found: Evaluation) -> dict[str, float]:
@@ -164,6 +172,7 @@ def closing_lines(outcome: Outcome, files: Mapping[str, str]) -> tuple[str, ...]
         f"deadlines  {kept} of {found.deadlines} kept{names}{broken}",
         *(f"offer      {sentence.removeprefix('Offer ')}" for sentence in power_view.offer_sentences(outcome)),
         *agreements_view.closing_lines(outcome),
+        *geography_view.closing_lines(outcome),
         f"files      {_within(tuple(files.values()))}",
     )
 

@@ -10,6 +10,7 @@ from planner.calibration import block_of
 from planner.config import load_site
 from planner.errors import ConfigError
 from planner.folders import CALENDARS, folder_name, read_published
+from planner.geography import one_site_only
 from planner.outlook import gather_signals
 from planner.sources.cache import ResponseCache, default_folder
 from planner.sources.plant_telemetry import read_plant_telemetry
@@ -55,6 +56,7 @@ def read_outlook(
         DataUnavailable: The weather cannot be had.
     """
     described, now = load_site(site), datetime.now(UTC)
+    one_site_only("gridpace thermal", described.name, [other.name for other in described.others])
     tz = zone(described.place.timezone)
     grid = iso_week(week or described.horizon.week or coming_week(now, tz), tz, described.horizon.slot_minutes)
     folder = out or Path("out") / folder_name(described.name) / week_name(grid.start, tz)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.carbon_budget import budget_missed
 from planner.export import wording
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def verdict_lines(header: Calendar, found: Evaluation, hindsight: Hindsight | No
     result = "clean" if found.clean else f"{len(found.violations)} broken"
     lines = _broken_lines(found.violations)
     lines += [f"announced: {short.sentence}" for short in header.shortfalls]
+    lines += [f"announced: {sentence}" for sentence in budget_missed(header)]
     lines.append(f"{header.calendar_id}: {result}; {len(found.runs)} runs, {kept} of {found.deadlines} deadlines kept")
     if hindsight is not None:
         lines += _side_by_side(found, hindsight.evaluation, currency)

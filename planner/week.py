@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,9 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from planner.islands import allotted
+from planner.objective import BY_PRICE
+from planner.precedence import promised_start
 from planner.timegrid import TimeGrid, iso, zone
 from power.blocks import capacity_kw, import_limit_kw
 from power.contracts import volume_kw
@@ -33,7 +36,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.band import Band
+    from planner.geography import OtherSite, Transfer
     from planner.heat import HeatSale
+    from planner.objective import Objective
+    from planner.precedence import After
+    from planner.uncertainty import Uncertainty
     from power.accounting import Accounting
     from power.battery import Battery
     from power.blocks import PowerBlock
@@ -50,6 +57,8 @@ if TYPE_CHECKING:
 
 BESIDE = ("accounting", "bands")
 """Fields of a week that decide nothing, so that its digest leaves them out."""
+NEWER = ("objective", "uncertainty", "others", "zone")
+"""Fields that joined after weeks had been digested: at their default they are left out too."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +131,7 @@ class Block:
         wind: Its wind turbines, or None.
         generators: Its groups of generators.
         export: Its right to export, or None.
+        site: Name of its site where that is another than the one that the week is named after, else "".
     """
 
     power: PowerBlock
@@ -134,6 +144,7 @@ class Block:
     wind: WindTurbines | None = field(default=None, metadata=LATER)
     generators: tuple[Generator, ...] = field(default=(), metadata=LATER)
     export: GridExport | None = field(default=None, metadata=LATER)
+    site: str = field(default="", metadata=LATER)
 
     @property
     def name(self) -> str:
@@ -150,6 +161,8 @@ class Block:
 class Pool:
     """GPUs of one type in one block on one fabric island: where a whole gang can run.
 
+    A pool that spans others has no GPUs of its own: its gangs sit on several islands, in fixed shares, and are slower.
+
     Args:
         name: Such as "a1".
         block: Name of its block; the first one where the pool spans several.
@@ -158,6 +171,8 @@ class Pool:
         commissioning: (first instant, UTC, count in service from then on), by rising time.
         block_share: (block, share of the pool's GPUs in it) where the pool spans several blocks, such as two halls or
             two sites on one fabric; a gang is spread over them by these shares. Empty: all of it is in `block`.
+        spans: (pool, share of a gang's GPUs in it) where it spans other pools; empty where it has GPUs of its own.
+        spanning_share: Measured throughput of a gang that spans them over that of the same gang on one island.
     """
 
     name: str
@@ -166,6 +181,8 @@ class Pool:
     island: str
     commissioning: tuple[tuple[datetime, int], ...]
     block_share: tuple[tuple[str, float], ...] = ()
+    spans: tuple[tuple[str, float], ...] = field(default=(), metadata=LATER)
+    spanning_share: float = field(default=1.0, metadata=LATER)
 
     @property
     def shares(self) -> tuple[tuple[str, float], ...]:
@@ -180,6 +197,10 @@ class Pool:
     def place(self) -> str:
         """Its blocks for people and for the calendar, such as "hall-a" or "hall-a+hall-b"."""
         return "+".join(name for name, _ in self.shares)
+
+    def draws(self, gpus: int) -> dict[str, int]:
+        """Return how many GPUs a gang takes from which pool: whole ones, by the shares as far as these go."""
+        return allotted(self.name, self.spans, gpus)
 
     def gpus_in_service(self, grid: TimeGrid) -> npt.NDArray[np.int64]:
         """Return the count of GPUs in service throughout each slot, shape (T,)."""
@@ -218,11 +239,13 @@ class PoolOption:
         pool: Name of the pool.
         tokens_per_gpu_s: Useful tokens per second and GPU at the highest operating point.
         points: Operating points worth planning with (`power.gpu.concave_points`), by rising limit.
+        transfers: What brings the run's data there before it may start.
     """
 
     pool: str
     tokens_per_gpu_s: float
     points: tuple[OperatingPoint, ...]
+    transfers: tuple[Transfer, ...] = field(default=(), metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -248,6 +271,7 @@ class Run:
         running_in: Pool in which the run is running as the horizon starts, or None; it then needs no reload.
         goodput: How its gang fails and saves, which the options' rates already count, or None where nothing is said of
             failures.
+        after: Stages of other runs that must be done before it may start.
     """
 
     name: str
@@ -265,6 +289,7 @@ class Run:
     tokens_done: float = 0.0
     running_in: str | None = None
     goodput: Goodput | None = field(default=None, metadata=LATER)
+    after: tuple[After, ...] = field(default=(), metadata=LATER)
 
     @property
     def lateness_weight(self) -> float:
@@ -314,6 +339,10 @@ class Week:
         labels: Sentences that every output must show, such as that a source is synthetic.
         ppas: Power purchase agreements.
         contracts: Energy contracts in force and on offer.
+        objective: What the plan makes small, beside the prices.
+        uncertainty: Paths and heat that the plan looks at beside the forecast, or None for the forecast alone.
+        others: Further sites; blocks name theirs.
+        zone: Grid zone of the site that the week is named after, told where there are others.
         accounting: What carbon accounts are kept by, or None for none; it decides nothing, so the digest leaves it out.
         bands: What is not known of signals that were forecast here; for people, no plan depends on it.
     """
@@ -332,8 +361,21 @@ class Week:
     labels: tuple[str, ...] = ()
     ppas: tuple[Ppa, ...] = field(default=(), metadata=LATER)
     contracts: tuple[EnergyContract, ...] = field(default=(), metadata=LATER)
+    objective: Objective = field(default=BY_PRICE, metadata=LATER)
+    uncertainty: Uncertainty | None = field(default=None, metadata=LATER)
+    others: tuple[OtherSite, ...] = field(default=(), metadata=LATER)
+    zone: str = field(default="", metadata=LATER)
     accounting: Accounting | None = None
     bands: tuple[Band, ...] = ()
+
+    @cached_property
+    def in_heat(self) -> Week | None:
+        """The same week in the heat that its limits hold in too, or None where it looks at the forecast alone."""
+        heat = None if self.uncertainty is None else self.uncertainty.heat
+        if heat is None:
+            return None
+        hot = replace(self.signals, dry_bulb_c=heat.dry_bulb_c, wet_bulb_c=heat.wet_bulb_c)
+        return replace(self, signals=hot, uncertainty=None)
 
     @cached_property
     def tz(self) -> ZoneInfo:
@@ -350,6 +392,23 @@ class Week:
         """The peaks that are billed in this horizon's months."""
         return demand_registers(self.tariff, self.quarters)
 
+    def here(self, block: Block) -> Week:
+        """Return the week as a block's own site sees it: with that site's signals, tariff and time."""
+        return self.seen_from(block.site)
+
+    def seen_from(self, site: str) -> Week:
+        """Return the week as a site sees it: its own, or for "" the one that it is named after."""
+        return self._seen_from[site] if self.others and site else self
+
+    @cached_property
+    def _seen_from(self) -> dict[str, Week]:
+        return {
+            one.name: replace(
+                self, signals=one.signals, tariff=one.tariff, timezone=one.timezone, others=(), uncertainty=None
+            )
+            for one in self.others
+        }
+
     def contract_kw(self, contract: EnergyContract) -> npt.NDArray[np.float64]:
         """Return what a contract delivers per slot if it is bought whole, kW, shape (T,)."""
         return volume_kw(contract, self.quarters)
@@ -365,6 +424,13 @@ class Week:
     def pool(self, name: str) -> Pool:
         """Return the pool of that name (KeyError if there is none)."""
         return self._pool_of[name]
+
+    def holds(self, pool: Pool, gpus: int) -> npt.NDArray[np.bool_]:
+        """Return per slot whether a pool, or all that it spans, has GPUs in service for a gang, shape (T,)."""
+        enough = np.ones(self.grid.n_slots, dtype=bool)
+        for name, count in pool.draws(gpus).items():
+            enough &= self.pool(name).gpus_in_service(self.grid) >= count
+        return enough
 
     def run(self, name: str) -> Run:
         """Return the run of that name (KeyError if there is none)."""
@@ -400,15 +466,15 @@ class Week:
         It is off where import and generators could not carry even what the plant takes without any IT power, as before
         the block's service begins and in a full outage; no IT power is possible there.
         """
-        return stands_powered(block.plant, self.firm_kw(block), self.signals)
+        return stands_powered(block.plant, self.firm_kw(block), self.here(block).signals)
 
     def solar_kw(self, block: Block, signals: Signals | None = None) -> npt.NDArray[np.float64]:
         """Return the solar power on offer in `block` per slot, kW, shape (T,); by other signals where given."""
-        return self._made_kw(block.solar, None, signals)
+        return self._made_kw(block.solar, None, signals or self.here(block).signals)
 
     def wind_kw(self, block: Block, signals: Signals | None = None) -> npt.NDArray[np.float64]:
         """Return the wind power on offer in `block` per slot, kW, shape (T,); by other signals where given."""
-        return self._made_kw(None, block.wind, signals)
+        return self._made_kw(None, block.wind, signals or self.here(block).signals)
 
     def ppa_kw(self, ppa: Ppa, signals: Signals | None = None) -> npt.NDArray[np.float64]:
         """Return what an agreement delivers per slot, kW, shape (T,); by other signals where given.
@@ -441,7 +507,8 @@ class Week:
 
         A deadline within the horizon asks for the tokens of all stages up to it. Of the first stage whose deadline lies
         after the horizon, the tokens due at the end of the horizon are its remaining work spread evenly over its
-        remaining time: from the latest of the horizon's start, the run's earliest start and the deadline before it.
+        remaining time: from the latest of the horizon's start, the run's earliest start, the deadline before it and the
+        deadlines of what it waits for, with their lags.
 
         A stage's margin for failures is due with it; whatever is made as margin counts towards the stages after it.
 
@@ -451,7 +518,7 @@ class Week:
         """
         due: list[tuple[str, datetime, float]] = []
         total = -run.tokens_done
-        since = max(self.grid.start, run.earliest_start)
+        since = max(self.grid.start, promised_start(self, run))
         for stage in run.stages:
             if stage.deadline <= self.grid.end:
                 total += stage.tokens
@@ -486,7 +553,9 @@ class Week:
 
     def canonical(self) -> bytes:
         """Return the inputs as canonical JSON, the same bytes for the same inputs on any machine."""
-        told = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name not in BESIDE}
+        unused = {f.name for f in fields(self) if f.name in NEWER and _unused(getattr(self, f.name), f.default)}
+        beside = {*BESIDE, *unused}
+        told = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name not in beside}
         return json.dumps(told, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
     @cached_property

@@ -13,6 +13,7 @@ from planner.errors import ConfigError, Infeasible
 from planner.gather import gather
 from planner.optimize import PlanOptions
 from planner.pipeline import plan_week
+from tests import drawn_supply
 
 NOW = datetime(2024, 5, 12, 18, tzinfo=UTC)
 MONDAY = datetime(2024, 5, 12, 22, tzinfo=UTC)
@@ -58,18 +59,18 @@ def stamp(hours):
 class _Values:
     """Draws values for keys, from the absurd ones where the key is one of the odd."""
 
-    def __init__(self, draw):
+    def __init__(self, draw, odd):
         self._draw = draw
-        self._odd = draw(st.sets(st.sampled_from(ODD), max_size=3))
+        self._odd = draw(st.sets(st.sampled_from(odd), max_size=3))
 
     def __call__(self, key, sane, absurd):
         return self._draw(st.sampled_from([*sane, *absurd] if key in self._odd else sane))
 
 
 @st.composite
-def sites(draw, *, most_blocks=2, most_runs=6):
-    """The text of a site file of a few blocks, pools and runs."""
-    value = _Values(draw)
+def sites(draw, *, most_blocks=2, most_runs=6, supplied=False):
+    """The text of a site file of a few blocks, pools and runs; where `supplied`, with own supply and contracts too."""
+    value = _Values(draw, (*ODD, *drawn_supply.ODD) if supplied else ODD)
     zone, currency = draw(st.sampled_from(sorted(CURRENCY.items())))
     text = HEAD.format(
         zone=zone,
@@ -84,7 +85,7 @@ def sites(draw, *, most_blocks=2, most_runs=6):
     for b in range(draw(st.integers(1, most_blocks))):
         counts = [value("count", [64, 128, 256], [1, 8, 100_000]) for _ in range(draw(st.integers(1, 2)))]
         size_kw = round(sum(counts) * 1.3 * value("size", [1.0, 1.3], [0.01, 0.15, 0.4, 20.0]), 3)
-        text += _block(draw, value, f"hall-{b}", size_kw)
+        text += _block(draw, value, f"hall-{b}", size_kw, supplied=supplied)
         for p, count in enumerate(counts):
             pools.append(f"pool-{b}-{p}")
             since = value("since", [None], [20.3, 100.0, 300.0])
@@ -93,10 +94,11 @@ def sites(draw, *, most_blocks=2, most_runs=6):
             text += "" if since is None else f"in_service_from = {stamp(since)}\n"
     for r in range(draw(st.integers(1, most_runs))):
         text += _run(draw, value, f"run-{r}", pools)
-    return text
+        text += "\n".join(drawn_supply.run_keys(draw, value)) + "\n" if supplied else ""
+    return text + (drawn_supply.site_tables(draw, value, size_kw) if supplied else "")
 
 
-def _block(draw, value, name, size_kw):
+def _block(draw, value, name, size_kw, *, supplied):
     lines = [f'\n[[block]]\nname = "{name}"\ncapacity_kw = {size_kw}']
     ramp = value("ramp", [None, 0.05], [1e-7, 0.0008, 100.0])
     if ramp is not None:
@@ -107,7 +109,9 @@ def _block(draw, value, name, size_kw):
         lines.append(f"maintenance = [{{ start = {stamp(first)}, end = {stamp(last)}, capacity_kw = {left} }}]")
     kind = draw(st.sampled_from(["dry_cooler", "tower_chiller", "room_air"]))
     rated_kw = size_kw * value("rated", [0.85, 1.0], [0.01, 0.3, 10.0])
-    lines.append(f'cooling = {{ kind = "{kind}", rated_it_kw = {rated_kw} }}')
+    more, heat = drawn_supply.cooling_keys(draw, value, size_kw, kind) if supplied else ("", [])
+    lines.append(f'cooling = {{ kind = "{kind}", rated_it_kw = {rated_kw}{more} }}')
+    lines += drawn_supply.block_keys(draw, value, size_kw) if supplied else []
     if draw(st.booleans()):
         lines.append(f"[block.solar]\npeak_kw = {size_kw * value('solar', [0.5], [0.001, 30.0])}")
     if draw(st.booleans()):
@@ -115,8 +119,10 @@ def _block(draw, value, name, size_kw):
         first, last = value("states", [(0.5, 0.5)], [(0.1, 0.9), (0.9, 0.1)])
         lines.append(
             f"[block.battery]\nenergy_kwh = {size_kw * 0.4}\ncharge_kw = {power}\ndischarge_kw = {power}\n"
-            f"wear_cost_per_kwh = {value('wear', [0.02], [0, 5.0])}\ninitial_share = {first}\nfinal_share = {last}"
+            f"wear_cost_per_kwh = {value('wear', [0.02], [0, 5.0])}\ninitial_share = {first}"
         )
+        lines += drawn_supply.battery_keys(draw, value, last) if supplied else [f"final_share = {last}"]
+    lines += [*drawn_supply.block_tables(draw, value, size_kw), *heat] if supplied else []
     return "\n".join(lines) + "\n"
 
 

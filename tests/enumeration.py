@@ -29,8 +29,11 @@ def patterns(week: Week, run: Run) -> list[tuple[str | None, tuple[int, ...]]]:
     min_pause = max(1, math.ceil(run.min_pause_h / slot_h - 1e-9))
     first = math.ceil(week.grid.position(run.earliest_start) - 1e-9)
     for option in run.options:
-        service = week.pool(option.pool).gpus_in_service(week.grid)
-        closed = [t < first or service[t] < run.gpus for t in range(T)]
+        service = [
+            (week.pool(name).gpus_in_service(week.grid), count)
+            for name, count in _drawn(week.pool(option.pool), run.gpus).items()
+        ]
+        closed = [t < first or any(gpus[t] < count for gpus, count in service) for t in range(T)]
         for on in itertools.product((0, 1), repeat=T):
             spells = _spells(on)
             if not spells or any(o and c for o, c in zip(on, closed, strict=True)):
@@ -88,11 +91,22 @@ def _gpus_fit(week, chosen):
     for pool in week.pools:
         used = np.zeros(week.grid.n_slots)
         for run, (name, on) in zip(week.runs, chosen, strict=True):
-            if name == pool.name:
-                used += run.gpus * np.array(on)
+            if name is not None:
+                used += _drawn(week.pool(name), run.gpus).get(pool.name, 0) * np.array(on)
         if (used > pool.gpus_in_service(week.grid)).any():
             return False
     return True
+
+
+def _drawn(pool, gpus):
+    """GPUs of a gang in each pool: of a pool that spans others whole ones by its shares, then by the largest rests."""
+    if not pool.spans:
+        return {pool.name: gpus}
+    rests = [(-(share * gpus - math.floor(share * gpus + 1e-9)), i) for i, (_, share) in enumerate(pool.spans)]
+    found = {name: math.floor(share * gpus + 1e-9) for name, share in pool.spans}
+    for _, i in sorted(rests)[: gpus - sum(found.values())]:
+        found[pool.spans[i][0]] += 1
+    return found
 
 
 class _Program:
@@ -134,8 +148,12 @@ def _cost(week, chosen):
     program = _Program()
     it_terms = {b.name: [[] for _ in range(T)] for b in week.blocks}
     it_fixed = {b.name: week.idle_kw(b) for b in week.blocks}
-    for run, (name, on) in zip(week.runs, chosen, strict=True):
-        _add_run(week, program, run, name, on, it_terms)
+    work = {
+        run.name: _add_run(week, program, run, name, on, it_terms)
+        for run, (name, on) in zip(week.runs, chosen, strict=True)
+    }
+    for run, (_, on) in zip(week.runs, chosen, strict=True):
+        _add_waits(week, program, run, on, work)
     imports = [_add_block(week, program, block, it_terms[block.name], it_fixed[block.name]) for block in week.blocks]
     for register in week.demand_registers:
         billed = program.column(register.charge_per_kw, register.least_kw)
@@ -217,6 +235,19 @@ def _add_run(week, program, run, name, on, it_terms):
             mark += 24.0 / h
     terms, fixed = work_by(float(T))
     program.row("le", terms, week.work_tokens(run) / per_h + _landing_h(week, run) - fixed)
+    return work_by
+
+
+def _add_waits(week, program, run, on, work):
+    """In every slot in which a run is on, what it waits for was done by its lag before."""
+    for after in run.after:
+        first = week.run(after.run)
+        names = [stage.name for stage in first.stages]
+        needed = sum(s.tokens for s in first.stages[: names.index(after.stage) + 1]) - first.tokens_done
+        need_h = needed / (3600.0 * first.gpus * max(o.tokens_per_gpu_s for o in first.options))
+        for t in np.flatnonzero(on) if needed > 0.0 else ():
+            terms, fixed = work[after.run](t - after.lag_h / week.grid.slot_h)
+            program.row("le", [(c, -v) for c, v in terms], fixed - need_h)
 
 
 def _landing_h(week, run):
@@ -246,7 +277,13 @@ def cooling_curve(week, block):
 def _fitted(week, block):
     most = np.zeros(week.grid.n_slots)
     for pool in week.pools:
-        used = [p.it_w_per_gpu for r in week.runs for o in r.options if o.pool == pool.name for p in o.points]
+        used = [
+            p.it_w_per_gpu
+            for r in week.runs
+            for o in r.options
+            if pool.name in _drawn(week.pool(o.pool), r.gpus)
+            for p in o.points
+        ]
         most_w = max([pool.gpu.idle_w_per_gpu, *used])
         most += pool.share_in(block.name) * pool.gpus_in_service(week.grid) * most_w / 1000
     signals = week.signals

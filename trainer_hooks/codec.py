@@ -13,6 +13,7 @@ from trainer_hooks.contract import (
     STATES,
     BlockPlan,
     Calendar,
+    CarbonBudgetPlan,
     Checkpoint,
     ContractPlan,
     GeneratorPlan,
@@ -115,6 +116,7 @@ def calendar_document(calendar: Calendar) -> dict[str, Any]:
         **({"ppas": [_ppa_document(plan) for plan in calendar.ppas]} if calendar.ppas else {}),
         "runs": [{"run": entry.run, "file": entry.file, "sha256": entry.sha256} for entry in calendar.runs],
         **({"contracts": [_contract_document(plan) for plan in calendar.contracts]} if calendar.contracts else {}),
+        **({} if calendar.carbon_budget is None else {"carbon_budget": _budget_document(calendar.carbon_budget)}),
     }
 
 
@@ -136,6 +138,14 @@ def _contract_document(plan: ContractPlan) -> dict[str, Any]:
         "bought_share": number_text(plan.bought_share),
         "take_kw": _series(plan.take_kw),
         "why": plan.why,
+    }
+
+
+def _budget_document(plan: CarbonBudgetPlan) -> dict[str, Any]:
+    return {
+        "most_kg": number_text(plan.most_kg),
+        "planned_kg": number_text(plan.planned_kg),
+        "sentence": plan.sentence,
     }
 
 
@@ -210,6 +220,7 @@ def calendar_from(document: Node) -> Calendar:
         notes=tuple(node.as_text() for node in document.list("notes")),
         ppas=tuple(_ppa_from(node.expect_object()) for node in document.optional_list("ppas")),
         contracts=tuple(_contract_from(node.expect_object()) for node in document.optional_list("contracts")),
+        carbon_budget=_budget_from(document.object("carbon_budget")) if "carbon_budget" in document.value else None,
     )
 
 
@@ -255,6 +266,10 @@ def _units(node: Node) -> int:
 
 def _ppa_from(node: Node) -> PpaPlan:
     return PpaPlan(ppa=node.text("ppa"), **{name: _numbers(node, name) for name in PPA_SERIES})
+
+
+def _budget_from(node: Node) -> CarbonBudgetPlan:
+    return CarbonBudgetPlan(node.number("most_kg"), node.number("planned_kg"), node.text("sentence"))
 
 
 def _contract_from(node: Node) -> ContractPlan:

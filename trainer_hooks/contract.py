@@ -193,6 +193,21 @@ class PpaPlan:
 
 
 @dataclass(frozen=True)
+class CarbonBudgetPlan:
+    """What the plan emits beside the budget it was given.
+
+    Attributes:
+        most_kg: The budget, kg CO2e of import and generators.
+        planned_kg: What the plan emits, kg CO2e; above the budget where it is missed.
+        sentence: The same for people.
+    """
+
+    most_kg: float
+    planned_kg: float
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Shortfall:
     """A promise the plan cannot keep, said by name.
 
@@ -250,6 +265,7 @@ class Calendar:
         notes: Labels every reader must see, such as "synthetic data".
         ppas: One plan per power purchase agreement delivered to the site; the key is absent where there is none.
         contracts: One plan per energy contract of the site; the key is absent where there is none.
+        carbon_budget: What the plan emits beside its budget; the key is absent where it has none.
     """
 
     calendar_id: str
@@ -269,3 +285,4 @@ class Calendar:
     notes: tuple[str, ...] = ()
     ppas: tuple[PpaPlan, ...] = ()
     contracts: tuple[ContractPlan, ...] = ()
+    carbon_budget: CarbonBudgetPlan | None = None

@@ -21,7 +21,6 @@ __all__ = [
     "NvmlGpu",
     "NvmlSession",
     "Outcome",
-    "ThermalLimits",
 ]
 
 Outcome = Literal["applied", "clamped", "overridden", "denied", "ignored", "unsupported", "lost"]
@@ -106,23 +105,6 @@ class Gpu(Protocol):
         """Return the temperature of the GPU die, degrees C."""
 
 
-@dataclass(frozen=True)
-class ThermalLimits:
-    """Where a board acts against its own heat, as margins: it does so once `margin_c` falls to them.
-
-    Attributes:
-        gpu_max_c: Below it the clock may fall under the base clock, K.
-        memory_max_c: Below it the memory's heat lowers the clock, K.
-        slowdown_c: Below it the hardware halves the clock, K.
-        shutdown_c: Below it the board may shut down, K.
-    """
-
-    gpu_max_c: float | None
-    memory_max_c: float | None
-    slowdown_c: float | None
-    shutdown_c: float | None
-
-
 class NvmlGpu:
     """A physical NVIDIA GPU.
 
@@ -198,17 +180,6 @@ class NvmlGpu:
             if highest_c is not None and present_c is not None:
                 return highest_c - present_c
         return None
-
-    def thermal_limits(self) -> ThermalLimits:
-        """Return the margins at which the board acts against its heat; None for each that it does not tell."""
-        nvml = self._session.module()
-        found = self._fields(
-            nvml.NVML_FI_DEV_TEMPERATURE_GPU_MAX_TLIMIT,
-            nvml.NVML_FI_DEV_TEMPERATURE_MEM_MAX_TLIMIT,
-            nvml.NVML_FI_DEV_TEMPERATURE_SLOWDOWN_TLIMIT,
-            nvml.NVML_FI_DEV_TEMPERATURE_SHUTDOWN_TLIMIT,
-        )
-        return ThermalLimits(*map(_degrees, found))
 
     def held_back(self) -> HeldBack:
         """Return how long the GPU has been held back since the driver was loaded, by cause."""

@@ -13,6 +13,7 @@ from trainer_hooks.contract import (
     STATES,
     BlockPlan,
     Calendar,
+    CarbonBudgetPlan,
     ContractPlan,
     GeneratorPlan,
     PpaPlan,
@@ -139,6 +140,7 @@ def check_calendar(calendar: Calendar, subject: str) -> None:
     faults += [
         (f"contracts[{i}]", _fault_of_contract(plan, calendar.n_slots)) for i, plan in enumerate(calendar.contracts)
     ]
+    faults.append(("carbon_budget", _fault_of_budget(calendar.carbon_budget)))
     for where, why in faults:
         if why:
             raise refuse(where, why)
@@ -197,6 +199,12 @@ def _fault_of_contract(plan: ContractPlan, n_slots: int) -> str:
     if why or 0 <= plan.bought_share <= 1:
         return why
     return f"bought_share is {plan.bought_share}, but must be from 0 to 1."
+
+
+def _fault_of_budget(plan: CarbonBudgetPlan | None) -> str:
+    if plan is not None and not (0 <= plan.most_kg < math.inf and math.isfinite(plan.planned_kg)):
+        return f"most_kg is {plan.most_kg} and planned_kg {plan.planned_kg}: finite numbers, the budget not negative."
+    return ""
 
 
 def _fault_of_series(name: str, values: Sequence[float | None], n_slots: int) -> str:

@@ -31,7 +31,6 @@ class Settling:
         verdict: What its setter answered.
         since_s: When it was asked, s by the clock.
         monotonic: Clock, s.
-        patience_s: How long the limit may take, s.
 
     Attributes:
         verdict: What is known so far: at first that of the request; with `settled_s` once the limit is in force.
@@ -45,14 +44,13 @@ class Settling:
         since_s: float,
         *,
         monotonic: Callable[[], float] = time.monotonic,
-        patience_s: float = PATIENCE_S,
     ) -> None:
         self.gpu = gpu
         self.verdict = verdict
         self.done = not verdict.applied
         self._monotonic = monotonic
         self._since_s = since_s
-        self._due_s = since_s + patience_s
+        self._due_s = since_s + PATIENCE_S
         # The limit that was read back: ours, within the board's range.
         self._ours_w = verdict.limit_w
 
@@ -77,22 +75,6 @@ class Settling:
             self._judge(replace(self.verdict, limit_w=limit_w, enforced_w=enforced_w), enforced_w)
         return self.verdict
 
-    def wait(self, sleep: Callable[[float], None] = time.sleep, every_s: float = 0.02) -> LimitVerdict:
-        """Look until it is settled, at most for the patience; for whoever has the time, as a sweep has.
-
-        Args:
-            sleep: Waits for a number of seconds.
-            every_s: Time between two looks, s.
-
-        Returns:
-            The verdict, settled.
-        """
-        while not self.done:
-            self.poll()
-            if not self.done:
-                sleep(every_s)
-        return self.verdict
-
     def _judge(self, seen: LimitVerdict, enforced_w: float | None) -> None:
         now_s = self._monotonic()
         if enforced_w is None:
@@ -108,25 +90,6 @@ class Settling:
     def _end(self, verdict: LimitVerdict) -> LimitVerdict:
         self.verdict, self.done = verdict, True
         return verdict
-
-
-def request_limit(
-    gpu: Gpu,
-    limit_w: float,
-    *,
-    monotonic: Callable[[], float] = time.monotonic,
-    patience_s: float = PATIENCE_S,
-) -> Settling:
-    """Ask a GPU for a limit, W, and return what follows it; nothing is waited for.
-
-    Args:
-        gpu: The GPU.
-        limit_w: Limit, W.
-        monotonic: Clock, s.
-        patience_s: How long the limit may take to come into force, s.
-    """
-    since_s = monotonic()
-    return Settling(gpu, gpu.set_power_limit_w(limit_w), since_s, monotonic=monotonic, patience_s=patience_s)
 
 
 def _lower(enforced_w: float, ours_w: float | None) -> str:

@@ -13,6 +13,8 @@ from planner.config import build_power, build_supply, model
 from planner.config.build_goodput import deadline_confidence, goodput, stop_save_s
 from planner.config.site import SiteBlock
 from planner.heat import ALL_DAY, ALL_YEAR, HeatBuyer
+from planner.islands import largest_gang
+from planner.precedence import After
 from planner.timegrid import to_utc
 from planner.week import Pool, PoolOption, Run, Stage
 from power.blocks import Derating, PowerBlock
@@ -57,8 +59,14 @@ def plant(table: model.CoolingTable) -> CoolingPlant:
     return factories[table.kind](table.rated_it_kw, provenance=told, **values)
 
 
-def block(table: model.BlockTable, place: build_supply.Place) -> SiteBlock:
-    """Return a power block with what stands behind its meter."""
+def block(table: model.BlockTable, place: build_supply.Place, site: str = "") -> SiteBlock:
+    """Return a power block with what stands behind its meter.
+
+    Args:
+        table: What the file says of it.
+        place: Where it stands.
+        site: Name of its further site, or "" for the one that the file is named after.
+    """
     tz = place.tz
     power = PowerBlock(
         name=table.name,
@@ -93,6 +101,7 @@ def block(table: model.BlockTable, place: build_supply.Place) -> SiteBlock:
         wind=build_supply.wind(table.wind),
         generators=tuple(build_supply.generator(one, place) for one in table.generator),
         export=build_supply.export(table.export),
+        site=site,
     )
 
 
@@ -108,6 +117,32 @@ def pool(table: model.PoolTable, gpus: Mapping[str, GpuType], tz: ZoneInfo) -> P
     steps = sound_steps(steps, sound)
     split = tuple((part.block, part.share) for part in table.split)
     return Pool(table.name, table.block, gpus[table.gpu], table.island or table.name, steps, split)
+
+
+def span(table: model.SpanTable, pools: Mapping[str, Pool]) -> Pool:
+    """Return fabric islands that a gang may span as a pool without GPUs of its own; shares follow the islands' size.
+
+    Args:
+        table: The span.
+        pools: The pools that it names, and others, by name.
+    """
+    parts = [pools[name] for name in table.pools]
+    total = sum(most_gpus(part) for part in parts)
+    shares = tuple((part.name, most_gpus(part) / total) for part in parts)
+    in_block: dict[str, float] = {}
+    for part, (_, share) in zip(parts, shares, strict=True):
+        for name, of_part in part.shares:
+            in_block[name] = in_block.get(name, 0.0) + share * of_part
+    return Pool(
+        table.name,
+        parts[0].block,
+        parts[0].gpu,
+        "+".join(part.island for part in parts),
+        (),
+        tuple(in_block.items()) if len(in_block) > 1 else (),
+        spans=shares,
+        spanning_share=table.throughput_share,
+    )
 
 
 def sound_steps(
@@ -153,7 +188,7 @@ def pool_option(table: model.RunTable, where: Pool, useful_share: float = 1.0) -
     top = hull[-1].relative_throughput
     return PoolOption(
         pool=where.name,
-        tokens_per_gpu_s=rate * top * useful_share,
+        tokens_per_gpu_s=rate * top * useful_share * where.spanning_share,
         points=tuple(replace(p, relative_throughput=p.relative_throughput / top) for p in hull),
     )
 
@@ -161,12 +196,20 @@ def pool_option(table: model.RunTable, where: Pool, useful_share: float = 1.0) -
 def run_options(table: model.RunTable, pools: Mapping[str, Pool], useful_share: float = 1.0) -> tuple[PoolOption, ...]:
     """Return the pools the run may use: those it names, or all that ever hold its gang and have a speed for it."""
     names = table.pools if table.pools is not None else list(pools)
-    options = (pool_option(table, pools[name], useful_share) for name in names if most_gpus(pools[name]) >= table.gpus)
+    fitting = [pools[name] for name in names if most_gpus(pools[name], pools) >= table.gpus]
+    options = (pool_option(table, where, useful_share) for where in fitting)
     return tuple(option for option in options if option is not None)
 
 
-def most_gpus(where: Pool) -> int:
-    """Return the highest count of GPUs the pool ever has."""
+def most_gpus(where: Pool, pools: Mapping[str, Pool] | None = None) -> int:
+    """Return the highest count of GPUs that one gang can ever have in a pool.
+
+    Args:
+        where: The pool.
+        pools: Pools by name; a pool that spans others needs them.
+    """
+    if where.spans and pools is not None:
+        return largest_gang(where.spans, {name: most_gpus(pools[name]) for name, _ in where.spans})
     return max(count for _, count in where.commissioning)
 
 
@@ -208,6 +251,7 @@ def run(
     tz: ZoneInfo,
     site: model.GoodputTable,
     save_s: float,
+    last_stage: Mapping[str, str],
 ) -> Run:
     """Return a training run.
 
@@ -218,6 +262,7 @@ def run(
         tz: Time zone of the site.
         site: What holds for the failures and checkpoints of all runs.
         save_s: How long its checkpoint takes, s.
+        last_stage: Run -> name of its last stage.
     """
     gang = goodput(table, site, save_s)
     asked = deadline_confidence(table, site)
@@ -245,6 +290,7 @@ def run(
         tokens_done=table.tokens_done,
         running_in=table.running_in,
         goodput=gang,
+        after=tuple(After(a.run, a.stage or last_stage[a.run], a.lag_h) for a in table.after),
     )
 
 

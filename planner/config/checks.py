@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from planner.config.block_checks import check_blocks
+from planner.config.build_objective import check_objective
 from planner.config.draft import Draft, Placed
 from planner.config.faults import did_you_mean
+from planner.config.geography_checks import check_geography
 from planner.config.goodput_checks import check_goodput
+from planner.config.legs import check_legs
 from planner.config.pool_checks import check_gpus, check_pools
 from planner.config.power_checks import check_power
+from planner.config.precedence_checks import check_precedence
 from planner.config.run_checks import check_runs
 from planner.config.slip_checks import check_slips
 from planner.config.source_checks import check_sources
+from planner.config.span_checks import check_spans
 from planner.config.supply_checks import check_supply
 from planner.errors import ConfigError
 from planner.timegrid import iso_week, zone
@@ -41,6 +46,7 @@ def check(draft: Draft, catalogue: Mapping[str, GpuType], folder: Path) -> tuple
     named = (
         ("block", draft.blocks),
         ("pool", draft.pools),
+        ("span", draft.spans),
         ("run", draft.runs),
         ("contract", draft.contracts),
         ("ppa", draft.ppas),
@@ -51,11 +57,15 @@ def check(draft: Draft, catalogue: Mapping[str, GpuType], folder: Path) -> tuple
     check_power(draft, tz)
     check_slips(draft)
     check_supply(draft, tz)
+    check_objective(draft)
     gpus = check_gpus(draft, catalogue)
     pools = check_pools(draft, gpus, tz)
+    pools |= check_spans(draft, pools)
     warnings = check_runs(draft, pools, gpus, tz, slot_minutes)
     check_goodput(draft)
-    return warnings + check_sources(draft, folder)
+    check_legs(draft, tz)
+    check_precedence(draft)
+    return warnings + check_sources(draft, folder) + check_geography(draft, folder)
 
 
 def _timezone(draft: Draft) -> ZoneInfo:

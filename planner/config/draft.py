@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from planner.config import model, power_tables, supply_tables
+from planner.config import geography_tables, model, power_tables, supply_tables
 from planner.config.faults import FaultList, did_you_mean
 from planner.config.lines import KeyPath
 from planner.config.sentences import Found, kind_of, sentence
@@ -26,8 +26,17 @@ _STAND_INS: dict[type[BaseModel], dict[str, Any]] = {
         "zone": "?",
         "currency": "XTS",
     },
+    geography_tables.OtherSiteTable: {
+        "name": "?",
+        "timezone": "UTC",
+        "latitude": 0.0,
+        "longitude": 0.0,
+        "zone": "?",
+    },
+    geography_tables.LinkTable: {"between": ["?", "??"], "rate_gb_per_s": 1.0},
     model.BlockTable: {"name": "?", "capacity_kw": 1.0, "cooling": {"kind": "room_air", "rated_it_kw": 1.0}},
     model.PoolTable: {"name": "?", "block": "?", "gpu": "?"},
+    model.SpanTable: {"name": "?", "pools": ["?", "?"], "throughput_share": 1.0},
     supply_tables.PpaTable: {"name": "?", "kind": "as_produced", "strike_per_kwh": 0.0},
     power_tables.ContractTable: {"name": "?", "kw": 1.0, "price_per_kwh": 0.0},
     model.RunTable: {
@@ -76,9 +85,12 @@ class Draft:
         single: Tables that stand once, by name.
         blocks: Tables [[block]].
         pools: Tables [[pool]].
+        spans: Tables [[span]].
         runs: Tables [[run]] and rows of the CSV.
         contracts: Tables [[contract]].
         ppas: Tables [[ppa]].
+        other_sites: Tables [[other_site]].
+        links: Tables [[link]].
         gpus: Tables [gpu.NAME] by name.
         outputs: Output of farms by the agreement that names a file of it; empty until they are read.
         sweeps: Sweeps of power limits that tables name; empty until they are read.
@@ -89,9 +101,12 @@ class Draft:
     single: dict[str, Placed[Any]] = field(default_factory=dict)
     blocks: list[Placed[model.BlockTable]] = field(default_factory=list)
     pools: list[Placed[model.PoolTable]] = field(default_factory=list)
+    spans: list[Placed[model.SpanTable]] = field(default_factory=list)
     runs: list[Placed[model.RunTable]] = field(default_factory=list)
     contracts: list[Placed[power_tables.ContractTable]] = field(default_factory=list)
     ppas: list[Placed[supply_tables.PpaTable]] = field(default_factory=list)
+    other_sites: list[Placed[geography_tables.OtherSiteTable]] = field(default_factory=list)
+    links: list[Placed[geography_tables.LinkTable]] = field(default_factory=list)
     gpus: dict[str, Placed[model.GpuTable]] = field(default_factory=dict)
     outputs: dict[str, HourlyValues] = field(default_factory=dict)
     sweeps: Sweeps = field(default_factory=lambda: Sweeps({}, ()))
@@ -124,9 +139,12 @@ def read_tables(raw: dict[str, Any], faults: FaultList) -> Draft:
     _read_single(draft)
     draft.blocks = _read_list(model.BlockTable, "block", draft)
     draft.pools = _read_list(model.PoolTable, "pool", draft)
+    draft.spans = _read_list(model.SpanTable, "span", draft)
     draft.runs = _read_list(model.RunTable, "run", draft)
     draft.contracts = _read_list(power_tables.ContractTable, "contract", draft)
     draft.ppas = _read_list(supply_tables.PpaTable, "ppa", draft)
+    draft.other_sites = _read_list(geography_tables.OtherSiteTable, "other_site", draft)
+    draft.links = _read_list(geography_tables.LinkTable, "link", draft)
     own = raw.get("gpu", {})
     if not isinstance(own, dict):
         faults.add(("gpu",), f"is {kind_of(own)}; tables are wanted", "write [gpu.NAME]")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.config import build, build_power, build_supply, model
+from planner.config import build, build_geography, build_objective, build_power, build_supply, model
 from planner.config.accounts import read_accounting
 from planner.config.build_goodput import saves_s
 from planner.config.catalogue import gpu_catalogue
@@ -17,7 +17,9 @@ from planner.config.draft import Draft, read_tables
 from planner.config.farm_outputs import read_outputs
 from planner.config.faults import FaultList, shown_path
 from planner.config.files import read_user_text
+from planner.config.legs import with_legs
 from planner.config.lines import line_numbers
+from planner.config.recipes import apply_sweeps, differences, read_recipes
 from planner.config.runs_csv import read_runs
 from planner.config.site import Site
 from planner.config.sweeps import read_sweeps
@@ -59,11 +61,14 @@ def site_from_text(text: str, file: Path) -> Site:
     name = shown_path(file)
     raw = _parse(text, name)
     faults = FaultList(name, line_numbers(text))
-    draft = read_tables(raw, faults)
+    recipes = read_recipes(raw, file.parent, faults)
+    draft = read_tables(recipes.raw, faults)
     row_faults = _read_csv(draft, file)
+    with_legs(draft)
     known = gpu_catalogue()
-    draft.sweeps = read_sweeps(draft, known, file.parent)
-    warnings = check(draft, known, file.parent) + draft.sweeps.told
+    draft.sweeps = apply_sweeps(recipes, draft, read_sweeps(draft, known, file.parent))
+    differ = differences(recipes, draft)
+    warnings = check(draft, known, file.parent) + draft.sweeps.told + recipes.told + differ
     accounting, hour_faults = read_accounting(draft, file.parent)
     draft.outputs, output_faults = read_outputs(draft, file.parent)
     others = (row_faults, hour_faults, *output_faults)
@@ -115,10 +120,16 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...], known: dict[str, G
     tariff: model.TariffTable = draft.single["tariff"].table
     tz = zone(place.timezone)
     around = build_supply.place_of(place, draft.single["carbon"].table, tz)
+    others = tuple(build_geography.other_place(placed.table, place) for placed in draft.other_sites)
+    around_others = build_geography.places_of(others, draft.single["carbon"].table, tz)
+    links = [placed.table for placed in draft.links]
+    site_of_block = {placed.table.name: placed.table.site or place.name for placed in draft.blocks}
     gpus = known | {key: build.gpu_type(key, own.table) for key, own in draft.gpus.items()}
     pools = tuple(build.pool(placed.table, gpus, tz) for placed in draft.pools)
     by_name = {pool.name: pool for pool in pools}
+    by_name |= {placed.table.name: build.span(placed.table, by_name) for placed in draft.spans}
     saving: model.GoodputTable = draft.single["goodput"].table
+    last_stage = {placed.table.name: placed.table.stages[-1].name for placed in draft.runs}
     saves = saves_s([placed.table for placed in draft.runs], saving)
     return Site(
         file=name,
@@ -127,6 +138,7 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...], known: dict[str, G
         plan=draft.single["plan"].table,
         history_days=draft.single["forecast"].table.history_days,
         carbon=draft.single["carbon"].table,
+        objective=build_objective.objective(draft.single["objective"].table),
         sources=draft.single["sources"].table,
         flat_price_per_kwh=tariff.energy_per_kwh,
         tariff=build_power.tariff(tariff),
@@ -135,10 +147,26 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...], known: dict[str, G
         ),
         contracts=tuple(build_power.contract(placed.table, place.zone, tz) for placed in draft.contracts),
         prices=Prices(place.currency, prices.carbon_per_t, prices.water_per_m3, prices.lateness_per_gpu_h),
-        blocks=tuple(build.block(placed.table, around) for placed in draft.blocks),
-        pools=pools,
+        others=others,
+        blocks=tuple(
+            build.block(
+                table,
+                around_others.get(site_of_block[table.name], around),
+                site_of_block[table.name] if site_of_block[table.name] in around_others else "",
+            )
+            for table in (placed.table for placed in draft.blocks)
+        ),
+        pools=tuple(by_name.values()),
         runs=tuple(
-            build.run(run, draft.sweeps.seen_by(run.name, by_name), horizon, tz, saving, saves[run.name])
+            build_geography.with_data(
+                build.run(
+                    run, draft.sweeps.seen_by(run.name, by_name), horizon, tz, saving, saves[run.name], last_stage
+                ),
+                run.data,
+                by_name,
+                site_of_block,
+                links,
+            )
             for run in (placed.table for placed in draft.runs)
         ),
         warnings=warnings,

@@ -9,7 +9,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from planner.config import fields, gang_tables, power_tables, service_table, supply_tables
+from planner.config import (
+    fields,
+    gang_tables,
+    geography_tables,
+    objective_table,
+    power_tables,
+    service_table,
+    source_tables,
+    supply_tables,
+    uncertainty_table,
+)
 from planner.config.fields import (
     Chance,
     Efficiency,
@@ -29,34 +39,16 @@ from planner.config.fields import (
 )
 
 Table = fields.Table
+UncertaintyTable = uncertainty_table.UncertaintyTable
+RollingTable = uncertainty_table.RollingTable
+ProviderTable = source_tables.ProviderTable
+SourcesTable = source_tables.SourcesTable
 GoodputTable = gang_tables.GoodputTable
 GpuTable = gang_tables.GpuTable
 OperatingPointTable = gang_tables.OperatingPointTable
 RunGoodputTable = gang_tables.RunGoodputTable
 BatteryTable = supply_tables.BatteryTable
 SolarTable = supply_tables.SolarTable
-
-
-class ProviderTable(Table):
-    """A provider of series; its own options, which it reads and checks itself, stand beside these keys."""
-
-    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False, frozen=True)
-
-    provider: Literal[
-        "csv",
-        "demo",
-        "electricity-maps",
-        "eia",
-        "energy-charts",
-        "entsoe",
-        "open-meteo",
-        "uk-carbon-intensity",
-        "watttime",
-    ] = Field(description="name of the provider")
-    zone: str | None = Field(default=None, description="zone as the provider names it; the site's zone where left out")
-    fallback: list[ProviderTable] = Field(
-        default=[], description="providers that are asked in turn where it has nothing fresh"
-    )
 
 
 class SiteTable(Table):
@@ -86,6 +78,17 @@ class PlanTable(Table):
 
     gap_target: float = Field(default=0.01, gt=0, le=0.5, description="certified gap at which the planner stops, share")
     time_limit_s: float = Field(default=45.0, ge=1, le=86_400, description="longest planning time, s")
+    method: Literal["auto", "gangs", "scale"] = Field(
+        default="auto",
+        description="`gangs` plans every gang by itself, `scale` classes of like runs; "
+        "`auto` takes `scale` beyond 40 runs",
+    )
+    uncertainty: UncertaintyTable | None = Field(
+        default=None, description="how far it looks at what forecasts do not know; not at all where left out"
+    )
+    rolling: RollingTable | None = Field(
+        default=None, description="how plans go on from the one in force; as in [plan.rolling] where left out"
+    )
 
 
 class ForecastTable(Table):
@@ -228,6 +231,7 @@ class BlockTable(Table):
     """A part of the site behind one grid connection."""
 
     name: Name = Field(description="name of the block")
+    site: Name | None = Field(default=None, description="name of its [[other_site]]; that of [site] where left out")
     capacity_kw: float = Field(ge=1, le=1e8, description="largest facility power and grid import, kW (1 MW = 1000)")
     available_from: When | None = Field(default=None, description="first instant of service")
     available_until: When | None = Field(default=None, description="first instant after service")
@@ -296,6 +300,17 @@ class PoolTable(Table):
     split: list[PoolPartTable] = Field(
         default=[], description="for a pool that spans blocks: the share of its GPUs in each, `block` first"
     )
+    driver: Name | None = Field(default=None, description="version of its GPU driver, which recipes are compared with")
+
+
+class SpanTable(Table):
+    """Fabric islands, each a pool, that one gang may span."""
+
+    name: Name = Field(description="name by which runs and calendars call it")
+    pools: list[str] = Field(min_length=2, description="pools that a gang spans; its GPUs are shared out by their size")
+    throughput_share: Efficiency = Field(
+        description="measured throughput of a gang that spans them over that of the same gang on one island"
+    )
 
 
 class StageTable(Table):
@@ -307,6 +322,30 @@ class StageTable(Table):
     deadline_confidence: Chance | None = Field(
         default=None, description="chance at which this deadline is to be kept; the run's where left out"
     )
+    gpus: Gpus | None = Field(default=None, description="gang size in this stage; the run's where left out")
+    pools: list[str] | None = Field(
+        default=None, min_length=1, description="pools it may use in this stage; the run's where left out"
+    )
+    tokens_per_gpu_s: Rates | None = Field(
+        default=None, description="useful tokens per second and GPU in this stage; the run's where left out"
+    )
+    power_limits_w: list[WattsPerGpu] | None = Field(
+        default=None, min_length=1, description="GPU power limits in this stage, W; the run's where left out"
+    )
+    sweep: Name | None = Field(
+        default=None, description="file of a sweep of power limits measured on this stage; the run's where left out"
+    )
+    sweep_workload: Name | None = Field(
+        default=None, description="workload of the sweep in this stage; the run's where left out"
+    )
+
+
+class AfterTable(Table):
+    """A stage of another run that must be done before a run may start."""
+
+    run: Name = Field(description="name of the run that goes first")
+    stage: Name | None = Field(default=None, description="its stage that must be done; its last where left out")
+    lag_h: float = Field(ge=0, le=1e4, default=0.0, description="time from then on in which it may not start yet, h")
 
 
 class FlexibilityTable(Table):
@@ -343,6 +382,9 @@ class RunTable(Table):
     on_off_grid_h: Hours | None = Field(default=None, description="grid of starts and stops, h")
     tokens_done: float = Field(ge=0, le=1e20, default=0.0, description="tokens made before the horizon")
     running_in: str | None = Field(default=None, description="pool in which it runs as the horizon starts")
+    data: geography_tables.DataTable | None = Field(
+        default=None, description="where its data lies; everywhere where left out"
+    )
     goodput: RunGoodputTable | None = Field(
         default=None, description="how its gang fails and saves; as in [goodput] where left out"
     )
@@ -352,9 +394,13 @@ class RunTable(Table):
     sweep_workload: Name | None = Field(
         default=None, description="workload of the sweep, where its file holds several of them"
     )
+    recipe: Name | None = Field(
+        default=None, description="file of a recipe, beside this one; gives what the run does not say itself"
+    )
     flexibility: FlexibilityTable | None = Field(
         default=None, description="how far it gives way while the grid asks for less; by its priority where left out"
     )
+    after: list[AfterTable] = Field(default=[], description="stages of other runs that must be done before it starts")
 
 
 class DemandResponseTable(Table):
@@ -376,14 +422,6 @@ class DemandResponseTable(Table):
     )
 
 
-class SourcesTable(Table):
-    """Where the series come from; the bundled synthetic demo where left out."""
-
-    carbon: ProviderTable | None = Field(default=None, description="carbon intensity")
-    price: ProviderTable | None = Field(default=None, description="energy price")
-    weather: ProviderTable | None = Field(default=None, description="dry bulb, wet bulb, sun and wind")
-
-
 class SiteFile(Table):
     """A gridpace site file."""
 
@@ -395,6 +433,9 @@ class SiteFile(Table):
     plan: PlanTable = Field(default=PlanTable(), description="how hard the planner tries")
     forecast: ForecastTable = Field(default=ForecastTable(), description="what forecasts are made from")
     carbon: CarbonTable = Field(default=CarbonTable(), description="which carbon is counted")
+    objective: objective_table.ObjectiveTable = Field(
+        default=objective_table.ObjectiveTable(), description="what comes first, and the carbon budget"
+    )
     accounts: AccountsTable = Field(default=AccountsTable(), description="what the carbon accounts are kept by")
     prices: PricesTable = Field(description="prices of carbon, lateness and water")
     tariff: TariffTable = Field(default=TariffTable(), description="the contract for grid energy")
@@ -406,9 +447,12 @@ class SiteFile(Table):
     service: service_table.ServiceTable = Field(
         default=service_table.ServiceTable(), description="how `gridpace serve` runs week by week"
     )
+    other_site: list[geography_tables.OtherSiteTable] = Field(default=[], description="further sites")
+    link: list[geography_tables.LinkTable] = Field(default=[], description="links between sites for the data of runs")
     gpu: dict[str, GpuTable] = Field(default={}, description="GPU types of your own")
     block: list[BlockTable] = Field(min_length=1, description="power blocks")
     pool: list[PoolTable] = Field(min_length=1, description="GPU pools")
+    span: list[SpanTable] = Field(default=[], description="fabric islands that one gang may span")
     contract: list[power_tables.ContractTable] = Field(default=[], description="energy contracts")
     ppa: list[supply_tables.PpaTable] = Field(default=[], description="power purchase agreements")
     run: list[RunTable] = Field(default=[], description="training runs")

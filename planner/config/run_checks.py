@@ -31,7 +31,7 @@ def check_runs(
     if not draft.runs and not draft.raw.get("run") and "runs_csv" not in draft.raw:
         draft.faults.add(("run",), "there is no run to plan", "add a [[run]] table, or runs_csv above the first table")
     moments = Moments(tz)
-    pool_names = draft.names("pool")
+    pool_names = draft.names("pool") | draft.names("span")
     known_gpus = {*gpus, *draft.gpu_names()}
     warnings: list[str] = []
     if slot_minutes is not None and "horizon" in draft.single:
@@ -123,17 +123,17 @@ def _check_names(placed: Placed[model.RunTable], pool_names: Iterable[str], gpu_
 def _check_fit(draft: Draft, placed: Placed[model.RunTable], pools: Mapping[str, Pool]) -> list[str]:
     """Note what keeps the run out of its pools, and return what only hinders it."""
     run = placed.table
-    names = draft.names("pool") if run.pools is None else run.pools
+    names = draft.names("pool") | draft.names("span") if run.pools is None else run.pools
     allowed = {name: pools[name] for name in names if name in pools}
     if not allowed or len(allowed) < len(set(names)):  # a pool with faults of its own: nothing can be said yet
         return []
-    largest = max(allowed.values(), key=build.most_gpus)
-    if build.most_gpus(largest) < run.gpus:
+    most = {name: build.most_gpus(pool, pools) for name, pool in allowed.items()}
+    largest = max(most, key=lambda name: most[name])
+    if most[largest] < run.gpus:
         placed.fault(
             ("gpus",),
-            f"a gang of {run.gpus} GPUs fits no pool; the largest it may use, {largest.name!r}, "
-            f"has {build.most_gpus(largest)}",
-            f"lower gpus to {build.most_gpus(largest)}, or allow a larger pool",
+            f"a gang of {run.gpus} GPUs fits no pool; the largest it may use, {largest!r}, has {most[largest]}",
+            f"lower gpus to {most[largest]}, or allow a larger pool",
         )
         return []
     if not check_run_sweep(placed, allowed, draft.sweeps):

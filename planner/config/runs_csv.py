@@ -2,7 +2,8 @@
 
 `stages` is written `name=tokens@deadline`, several joined by ";", such as
 `pretrain=1.2e12@2024-05-16T18:00; align=3e11@2024-05-19T12:00`.
-`flexibility` is a tier such as 2, or `tier=1; max_loss_share=0.03`.
+`flexibility` is a tier such as 2, or `tier=1; max_loss_share=0.03`. `data` is written `site=north; size_tb=40`.
+`after` is written `run`, `run=stage` or `run=stage@lag_h`, several joined by ";", such as `llama-proto=search@2`.
 `pools` and `power_limits_w` are joined by ";". `tokens_per_gpu_s` is a number or `H100-SXM=945; H200-SXM=1040`.
 """
 
@@ -18,7 +19,8 @@ from planner.config import model
 from planner.config.draft import Placed, read_table
 from planner.config.faults import FaultList, did_you_mean
 
-COLUMNS = tuple(model.RunTable.model_fields)
+COLUMNS = tuple(key for key in model.RunTable.model_fields if key != "recipe")
+"""Keys of [[run]] but recipes, which only tables take."""
 
 
 def read_runs(text: str, faults: FaultList) -> list[Placed[model.RunTable]]:
@@ -127,6 +129,18 @@ def _pairs(text: str) -> dict[str, float | int]:
     return {name.strip(): _number(value.strip()) for name, _, value in pairs}
 
 
+def _after(text: str) -> list[dict[str, Any]]:
+    waits: list[dict[str, Any]] = []
+    for part in _texts(text):
+        named, _, lag = part.partition("@")
+        run, _, stage = named.partition("=")
+        one: dict[str, Any] = {"run": run.strip()}
+        one |= {"stage": stage.strip()} if stage.strip() else {}
+        one |= {"lag_h": _number(lag.strip())} if lag.strip() else {}
+        waits.append(one)
+    return waits
+
+
 def _stages(text: str) -> list[dict[str, Any]]:
     stages = []
     for part in _texts(text):
@@ -138,13 +152,21 @@ def _stages(text: str) -> list[dict[str, Any]]:
     return stages
 
 
+def _data(text: str) -> dict[str, Any]:
+    pairs = [part.partition("=") for part in _texts(text)]
+    found = {name.strip(): value.strip() for name, _, value in pairs}
+    return {name: value if name == "site" else _number(value) for name, value in found.items()}
+
+
 _READERS: dict[str, Callable[[str], Any]] = {
     "name": str,
     "running_in": str,
+    "data": _data,
     "sweep": str,
     "sweep_workload": str,
     "goodput": _pairs,
     "stages": _stages,
+    "after": _after,
     "pools": _texts,
     "power_limits_w": _numbers,
     "tokens_per_gpu_s": _rates,
@@ -153,7 +175,9 @@ _READERS: dict[str, Callable[[str], Any]] = {
 }
 
 _FORMS = {
+    "data": "write key=value joined by ;, such as site=north; size_tb=40",
     "stages": "write name=tokens@deadline; ..., such as pretrain=1.2e12@2024-05-16T18:00",
+    "after": "write run=stage@lag_h joined by ;, such as llama-proto=search@2",
     "power_limits_w": "write watts joined by ;, such as 500; 700",
     "tokens_per_gpu_s": "write a number, or one per GPU type: H100-SXM=945; H200-SXM=1040",
     "earliest_start": "write it as 2024-05-13T06:00",

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from planner.config.service_table import ServiceTable
+from planner.objective import BY_PRICE
 from power.flexibility import NOTHING_AGREED
 
 if TYPE_CHECKING:
     from planner.config.model import CarbonTable, HorizonTable, PlanTable, SiteTable, SourcesTable
+    from planner.config.other_site import OtherPlace
     from planner.heat import HeatBuyer
+    from planner.objective import Objective
     from planner.week import Pool, Prices, Run
     from power.accounting import Accounting
     from power.battery import Battery
@@ -42,6 +45,7 @@ class SiteBlock:
         wind: Its wind turbines, or None.
         generators: Its groups of generators.
         export: Its right to export, or None.
+        site: Name of its further site, or "" for the one that the file is named after.
     """
 
     power: PowerBlock
@@ -53,6 +57,7 @@ class SiteBlock:
     wind: WindTurbines | None = None
     generators: tuple[Generator, ...] = ()
     export: GridExport | None = None
+    site: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,8 @@ class Site:
         ppas: Power purchase agreements.
         history_days: How far before a week forecasts look, days.
         service: How the service runs week by week.
+        others: Further sites.
+        objective: What plans make small, beside the prices.
     """
 
     file: str
@@ -102,6 +109,8 @@ class Site:
     ppas: tuple[Ppa, ...] = ()
     history_days: int = 730
     service: ServiceTable = field(default_factory=ServiceTable)
+    others: tuple[OtherPlace, ...] = ()
+    objective: Objective = BY_PRICE
 
     @property
     def name(self) -> str:

@@ -16,7 +16,8 @@ def check_sources(draft: Draft, folder: Path) -> tuple[str, ...]:
     sources = draft.single["sources"]
     place, basis = draft.single["site"].table, draft.single["carbon"].table.basis
     flat = draft.single["tariff"].table.energy_per_kwh is not None
-    owners = [*(placed.table for placed in draft.blocks), *(placed.table for placed in draft.ppas)]
+    blocks = (placed.table for placed in draft.blocks if placed.table.site in {None, place.name})
+    owners = [*blocks, *(placed.table for placed in draft.ppas)]
     sunny, windy = (any(getattr(owner, key) is not None for owner in owners) for key in ("solar", "wind"))
     groups = providers(sources.table, place, basis, folder, price_wanted=not flat, sun_wanted=sunny, wind_wanted=windy)
     for provider in groups.values():

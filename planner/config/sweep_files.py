@@ -19,7 +19,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -82,23 +82,44 @@ def read_sweep(path: Path, workload: str | None) -> MeasuredSweep:
     """
     text = read_user_text(path, "sweep file")
     name = shown_path(path)
+    if path.suffix.lower() == ".csv":
+        return MeasuredSweep(_cleaned(_csv_points(text, name, workload), name), None, None)
     try:
-        if path.suffix.lower() == ".csv":
-            return MeasuredSweep(clean(_csv_points(text, name, workload)), None, None)
-        return _json_sweep(text, name)
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _of_no_form(name, error) from None
+    return sweep_of_document(document, name)
+
+
+def _cleaned(points: tuple[SweepPoint, ...], name: str) -> CleanSweep:
+    try:
+        return clean(points)
     except SweepRefused as refused:
         raise ConfigError(
             f"sweep {name} gives no operating points: {refused}", fix="measure it again, or give points by hand"
         ) from None
 
 
-def _json_sweep(text: str, name: str) -> MeasuredSweep:
+def _of_no_form(name: str, error: Exception) -> ConfigError:
+    return ConfigError(
+        f"sweep {name} is no file of the form {SCHEMA}: {_first(error)}", fix="see docs/gpu-operating-points.md"
+    )
+
+
+def sweep_of_document(document: Any, name: str) -> MeasuredSweep:
+    """Return the sweep that a JSON object holds.
+
+    Args:
+        document: Of the form `gridpace.sweep/1`.
+        name: Names it in errors.
+
+    Raises:
+        ConfigError: It is not of that form, or its sweep is refused.
+    """
     try:
-        file = _File.model_validate(json.loads(text))
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(
-            f"sweep {name} is no file of the form {SCHEMA}: {_first(error)}", fix="see docs/gpu-operating-points.md"
-        ) from None
+        file = _File.model_validate(document)
+    except ValueError as error:
+        raise _of_no_form(name, error) from None
     points = []
     by_tokens = [point.tokens_per_gpu_s is not None for point in file.points]
     for point, counts_tokens in zip(file.points, by_tokens, strict=True):
@@ -115,7 +136,7 @@ def _json_sweep(text: str, name: str) -> MeasuredSweep:
     held = None
     if file.held_w is not None and file.idle_w is not None:
         held = max(0.0, file.held_w - file.idle_w)
-    return MeasuredSweep(clean(tuple(points)), file.gpu, held)
+    return MeasuredSweep(_cleaned(tuple(points), name), file.gpu, held)
 
 
 def _first(error: Exception) -> str:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.evaluate.budget import over_budget_cost
 from planner.evaluate.finding import figure
 from planner.evaluate.own_supply import generation_money
 from planner.evaluate.record import CostTerms, Violation
 from planner.timegrid import iso
 from power.battery import FREE
 from power.carbon import carbon_kg
-from power.export import export_price_per_kwh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,11 +31,19 @@ _DAY = timedelta(hours=24)
 
 
 def carbon_per_it_kwh(week: Week, signals: Signals, blocks: Sequence[BlockResult]) -> npt.NDArray[np.float64]:
-    """Return the site's carbon over its IT energy per slot, kg/kWh, shape (T,); 0 where there is no IT energy."""
+    """Return the carbon of blocks over their IT energy per slot, kg/kWh, shape (T,); 0 where there is no IT energy.
+
+    Args:
+        week: All inputs; blocks of further sites count by these sites' own signals.
+        signals: Grid and weather of the site that the week is named after.
+        blocks: The judge's figures of the blocks.
+    """
     slot_h = week.grid.slot_h
     kg, it_kwh = np.zeros(week.grid.n_slots), np.zeros(week.grid.n_slots)
     for block in blocks:
-        kg += carbon_kg(signals.ci_gco2_per_kwh, block.import_kw, slot_h) + block.generation_kg
+        site = week.block(block.block).site
+        grid = week.seen_from(site).signals if site else signals
+        kg += carbon_kg(grid.ci_gco2_per_kwh, block.import_kw, slot_h) + block.generation_kg
         it_kwh += block.it_kw * slot_h
     return np.divide(kg, it_kwh, out=np.zeros_like(kg), where=it_kwh > 0.0)
 
@@ -88,18 +96,24 @@ def lateness_cost(week: Week, seen: RunTrace) -> float:
 
 
 def cost_terms(
-    week: Week, signals: Signals, seen: Sequence[BlockReplay], traces: Sequence[RunTrace], bill: Bill, ppa: float
+    week: Week, seen: Sequence[BlockReplay], traces: Sequence[RunTrace], bill: Bill, site_kg: float, **beside: float
 ) -> CostTerms:
-    """Return the horizon's money by what it is for; `ppa` is what agreements come to."""
+    """Return the horizon's money by what it is for.
+
+    Args:
+        week: All inputs.
+        seen: The replay of every block.
+        traces: The replay of every run.
+        bill: The bill of the import.
+        site_kg: Carbon of all that counts, kgCO2e.
+        beside: Terms that are worked out elsewhere: `export`, `ppa`, `transfer`.
+    """
     slot_h, blocks = week.grid.slot_h, [replay.result for replay in seen]
-    site_kw = np.sum([b.import_kw for b in blocks], axis=0)
     wear = sum(
         float(result.discharge_kw.sum()) * slot_h * block.battery.wear_cost_per_kwh
         for block, result in zip(week.blocks, blocks, strict=True)
         if block.battery is not None
     )
-    site_kg = float(carbon_kg(signals.ci_gco2_per_kwh, site_kw, slot_h).sum())
-    site_kg += sum(float(b.generation_kg.sum()) for b in blocks)
     return CostTerms(
         energy=bill.energy,
         demand=bill.demand,
@@ -107,14 +121,9 @@ def cost_terms(
         wear=wear,
         carbon=site_kg / 1000.0 * week.prices.carbon_per_t,
         lateness=sum(lateness_cost(week, t) for t in traces),
+        over_budget=over_budget_cost(week, site_kg),
         contracts=bill.contracted,
         generation=sum(generation_money(week, b, replay.own) for b, replay in zip(week.blocks, seen, strict=True)),
-        export=sum(
-            -float(export_price_per_kwh(b.export, signals.price_per_kwh) @ result.export_kw) * slot_h
-            for b, result in zip(week.blocks, blocks, strict=True)
-            if b.export is not None
-        ),
-        ppa=ppa,
         stored=sum(
             -float(result.battery_kwh[-1]) * b.battery.final_worth_per_kwh
             for b, result in zip(week.blocks, blocks, strict=True)
@@ -125,4 +134,5 @@ def cost_terms(
             for block, result in zip(week.blocks, blocks, strict=True)
             if block.heat is not None
         ),
+        **beside,
     )

@@ -190,6 +190,8 @@ class CostTerms:
         ppa: What power purchase agreements add to the bill of the import.
         stored: What batteries with a free end hold at the end, at its worth, below zero; decides, but nobody pays it.
         heat: What is paid for heat sold, below zero.
+        transfer: Bringing the data of runs to other sites.
+        over_budget: Carbon beyond the budget at what that costs besides; decides, but is paid to nobody.
     """
 
     energy: float
@@ -204,10 +206,12 @@ class CostTerms:
     ppa: float = 0.0
     stored: float = 0.0
     heat: float = 0.0
+    transfer: float = 0.0
+    over_budget: float = 0.0
 
     @property
     def paid(self) -> float:
-        """Money really paid: energy, contracts, agreements, generators, demand, water, wear, less export and heat."""
+        """Money really paid: all but carbon, lateness and what is stored; export and heat sold are taken off."""
         return (
             self.energy
             + self.contracts
@@ -218,12 +222,42 @@ class CostTerms:
             + self.water
             + self.wear
             + self.heat
+            + self.transfer
         )
 
     @property
     def objective(self) -> float:
         """All terms together: what the plan makes small."""
-        return self.paid + self.carbon + self.lateness + self.stored
+        return self.paid + self.carbon + self.lateness + self.stored + self.over_budget
+
+
+@dataclass(frozen=True)
+class SiteResult:
+    """One of several sites.
+
+    Args:
+        site: Its name.
+        zone: Grid zone.
+        energy_kwh: Facility energy.
+        it_energy_kwh: IT energy, idle GPUs included.
+        import_kwh: Energy bought from its grid.
+        carbon_kg: Carbon of that import by its own grid, and that of its generators, kgCO2e.
+        energy_cost: Energy bought, with adders, less what is earned by export, money.
+        mean_gco2_per_kwh: Mean carbon intensity of its grid in the horizon, gCO2e/kWh.
+        mean_price_per_kwh: Mean price of a kWh there with adders, money per kWh.
+        brought_tb: Data that was brought there, TB.
+    """
+
+    site: str
+    zone: str
+    energy_kwh: float
+    it_energy_kwh: float
+    import_kwh: float
+    carbon_kg: float
+    energy_cost: float
+    mean_gco2_per_kwh: float
+    mean_price_per_kwh: float
+    brought_tb: float
 
 
 @dataclass(frozen=True)
@@ -254,6 +288,9 @@ class Evaluation:
         heat_sold_kwh_th: Heat sold, kWh of heat.
         heat_pump_kwh: Energy of the heat pumps.
         cold_change_kwh_th: Cold in the tanks at the end less that at the start, kWh of heat.
+        sites: One result per site, where the week has several.
+        transfer_kg: Carbon of bringing data to other sites, part of `carbon_kg`, kgCO2e.
+        transfer_kwh: Energy of the network for that, part of no other figure, kWh.
     """
 
     energy_kwh: float
@@ -279,6 +316,9 @@ class Evaluation:
     heat_sold_kwh_th: float = 0.0
     heat_pump_kwh: float = 0.0
     cold_change_kwh_th: float = 0.0
+    sites: tuple[SiteResult, ...] = ()
+    transfer_kg: float = 0.0
+    transfer_kwh: float = 0.0
 
     @property
     def cost(self) -> float:

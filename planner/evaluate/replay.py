@@ -92,7 +92,8 @@ class Load:
 def load(week: Week, traces: Sequence[RunTrace], cut: Pieces) -> Load:
     """Return the IT power of blocks and gangs and the GPUs held in pools.
 
-    A gang in a pool counts in that pool's blocks, by the pool's shares, whatever block its window names.
+    A gang in a pool counts in that pool's blocks, by the pool's shares, whatever block its window names; where the pool
+    spans others, its GPUs count in these.
     """
     it_kw = {block.name: week.idle_kw(block)[cut.slot] for block in week.blocks}
     gpus = {pool.name: np.zeros(len(cut.slot), dtype=np.int64) for pool in week.pools}
@@ -106,7 +107,9 @@ def load(week: Week, traces: Sequence[RunTrace], cut: Pieces) -> Load:
             pool = week.pool(name)
             here = inside & np.array([p == name for p in run.pools], dtype=np.bool_)[window]
             held = np.where(here, run.gpus[window], 0)
-            gpus[name] += held
+            for size in np.unique(held[held > 0]):
+                for part, count in pool.draws(int(size)).items():
+                    gpus[part] += np.where(held == size, count, 0)
             drawn_kw, idle_kw = np.where(here, run.gang_kw[window], 0.0), held * pool.gpu.idle_w_per_gpu / 1000.0
             for block, share in pool.shares:
                 saved_kw = np.where(week.block(block).idle_powered[cut.slot], idle_kw, 0.0)

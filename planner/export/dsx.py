@@ -113,7 +113,8 @@ def _request(week: Week, block: Block, plan: BlockPlan, integration: str, tags: 
 
 
 def _limits(week: Week, block: Block, plan: BlockPlan, integration: str) -> dict[str, Any]:
-    dry_c, wet_c = week.signals.dry_bulb_c, week.signals.wet_bulb_c
+    signals = week.here(block).signals
+    dry_c, wet_c = signals.dry_bulb_c, signals.wet_bulb_c
     tank_kw = planned_flows(plan).tank_kw
     allowed_kw = it_limit_kw(block.plant, block.reserve, week.plant_powered(block), dry_c, wet_c, tank_kw)
     return {

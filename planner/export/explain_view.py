@@ -187,6 +187,7 @@ def _json(worth: Worth) -> dict[str, float]:
         "paid": worth.paid,
         "carbon_kg": worth.carbon_kg,
         "lateness": worth.lateness,
+        "over_budget": worth.over_budget,
     }
 
 

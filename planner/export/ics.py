@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import icalendar
 
+from planner.carbon_budget import budget_missed
 from planner.export import wording
 from planner.export.spells import Spell, spells
 from planner.export.vtimezone import vtimezone
@@ -107,7 +108,8 @@ def _description(calendar: Calendar, spell: Spell, tz: ZoneInfo) -> list[str]:
 
 
 def _warnings(calendar: Calendar) -> tuple[str, ...]:
-    return (*calendar.notes, *(f"Not kept: {short.sentence}" for short in calendar.shortfalls))
+    unkept = (*(short.sentence for short in calendar.shortfalls), *budget_missed(calendar))
+    return (*calendar.notes, *(f"Not kept: {sentence}" for sentence in unkept))
 
 
 def _version() -> str:

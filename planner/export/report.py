@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.export import accounts_view, agreements_view, explain_view, power_view, view
+from planner.export import accounts_view, agreements_view, explain_view, geography_view, power_view, view, worth_view
 from planner.export.charts.frame import TimeAxis, power_scale
 from planner.export.charts.grid import SHADED, grid_figure
 from planner.export.charts.power import limit_told, power_figure
@@ -37,10 +37,13 @@ def report_html(outcome: Outcome) -> bytes:
         power=power_view,
         agreements=agreements_view,
         explain=explain_view,
+        geography=geography_view,
         outcome=outcome,
         labels=outcome.labels,
         accounts=accounts_view.section(outcome),
         waste=waste_sentences(outcome),
+        worth=worth_view.section(outcome),
+        worth_heads=worth_view.HEADS,
         grid=embedded(grid_figure(week, time, outcome.runs, scale)),
         shaded=any(band.signal in SHADED for band in week.bands),
         shades=shade_scale(),

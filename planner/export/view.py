@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.carbon_budget import budget_missed
 from planner.evaluate import Evaluation
 from planner.export import own_supply, power_view, wording
 from planner.gang_facts import chance, failure_note
@@ -227,6 +228,7 @@ def compare_rows(outcome: Outcome) -> tuple[CompareRow, ...]:
         *(row(name, tell) for name, tell in power_view.told_costs(week) + own_supply.told_costs(week)),
         row("of which demand charge", "demand"),
         row("of which battery wear and water", "other_cost"),
+        *([row("of which bringing data to other sites", "transfer_cost")] if week.others else []),
         *([row("of which heat sold", "heat_income")] if sells else []),
         row("Carbon at the plan's price (not paid)", "carbon_cost"),
         row("Facility energy", "energy", "energy_pct"),
@@ -252,6 +254,7 @@ _TELLERS: dict[str, Callable[[Evaluation, _Money], str]] = {
     "energy_cost": lambda found, money: money(found.terms.energy),
     "demand": lambda found, money: money(found.terms.demand),
     "other_cost": lambda found, money: money(found.terms.wear + found.terms.water),
+    "transfer_cost": lambda found, money: money(found.terms.transfer),
     "carbon_cost": lambda found, money: money(found.terms.carbon),
     "energy": lambda found, _: wording.energy(found.energy_kwh),
     "import": lambda found, _: wording.energy(found.import_kwh),
@@ -333,8 +336,9 @@ def _error(energy_kwh: float) -> str:
 
 
 def unkept(outcome: Outcome) -> tuple[str, ...]:
-    """Return one sentence per promise of work that the plan does not keep."""
-    return tuple(short.sentence for short in outcome.calendar.shortfalls)
+    """Return one sentence per promise of work that the plan does not keep, and one of a carbon budget missed."""
+    calendar = outcome.calendar
+    return (*(short.sentence for short in calendar.shortfalls), *budget_missed(calendar))
 
 
 def violations(outcome: Outcome) -> tuple[tuple[str, str], ...]:

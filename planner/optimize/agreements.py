@@ -13,7 +13,7 @@ import numpy as np
 import pulp
 
 from planner.optimize.columns import Column, Terms
-from planner.optimize.limits import energy_worth
+from planner.optimize.limits import weighed
 from power.export import sale_price_per_kwh
 from power.ppa import difference_cost, surplus_cost_per_kwh, used_cost_per_kwh
 
@@ -44,22 +44,27 @@ class AgreementColumns:
 
 
 def least_worth(week: Week) -> npt.NDArray[np.float64]:
-    """Return the least that a kWh more of import can cost with its carbon, money per kWh, shape (T,).
+    """Return the least that a kWh more of import can cost with its carbon, money per kWh, shape (T,)."""
+    return weighed(week, least_money(week))
+
+
+def least_money(week: Week) -> npt.NDArray[np.float64]:
+    """Return the least that can be paid for a kWh more of import, money per kWh, shape (T,).
 
     Where an agreement has energy left over, a kWh more of import takes it from sale or from curtailment; where a
     contract's minimum take is not reached, it takes energy that is paid for anyway, and else energy at its price.
     """
-    price, worth, rate = week.signals.price_per_kwh, energy_worth(week), week.rates().energy_per_kwh
-    least = worth.copy()
+    price, money, rate = week.signals.price_per_kwh, week.rates().total_per_kwh, week.rates().energy_per_kwh
+    least = money.copy()
     for ppa in week.ppas:
         if ppa.physical:
             instead = sale_price_per_kwh(price, ppa.sale_share)
             if ppa.may_curtail:
                 instead = np.maximum(instead, (1.0 - ppa.curtailed_share) * ppa.strike_per_kwh)
-            least = np.minimum(least, worth - rate + instead)
+            least = np.minimum(least, money - rate + instead)
     for contract in week.contracts:
         instead = np.full(week.grid.n_slots, 0.0 if contract.min_take_share else contract.price_per_kwh)
-        least = np.where(week.contract_kw(contract) > 0.0, np.minimum(least, worth - rate + instead), least)
+        least = np.where(week.contract_kw(contract) > 0.0, np.minimum(least, money - rate + instead), least)
     return least
 
 

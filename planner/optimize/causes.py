@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.geography import ready_h
 from planner.optimize.gangs import rated_hours
+from planner.optimize.precedence import held_back
+from planner.optimize.room import crowded_slots
+from planner.precedence import waits
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -81,6 +85,11 @@ def _window(program: Program, gang: Gang, due: Due) -> str | None:
 def _closed(program: Program, gang: Gang) -> str:
     week, start = program.week, gang.run.earliest_start
     others = "the GPUs in service, the power and the cooling of its pools leave no more"
+    if any(option.transfers for option in gang.run.options):
+        brought = ", ".join(f"{o.pool} after {ready_h(o):.1f} h" for o in gang.run.options if o.transfers)
+        others = f"its data is only there in {brought}, or {others}"
+    if first := waits(week, gang.run):
+        others = f"it waits for {' and '.join(map(str, first))}, or {others}"
     if start <= week.grid.start:
         return others
     return f"it may start from {start.astimezone(week.tz):%Y-%m-%d %H:%M %Z} only, or {others}"
@@ -95,13 +104,13 @@ def _held_back(solved: Solved, run: int, due: Due) -> str | None:
     n_slots, slot_h = week.grid.n_slots, week.grid.slot_h
     before = np.zeros(n_slots, dtype=bool)
     before[place.slots] = place.slots + 1 <= week.grid.position(due.deadline)
-    used = np.zeros(n_slots)
-    for other in solved.facts:
-        if other.option is not None and other.option.pool == place.pool:
-            used += other.on * other.gang.run.gpus
-    crowded = before & ~fact.on & (used + gpus > option.pool.gpus_in_service(week.grid))
+    others = [(f.option.pool, f.gang.run.gpus, f.on) for f in solved.facts if f.option is not None and f is not fact]
+    full = crowded_slots(week, option.pool, gpus, others)
+    waiting, stages = held_back(week, solved.facts, run) or (np.zeros(n_slots, dtype=bool), "")
+    waiting &= before & ~fact.on
+    crowded = before & ~fact.on & ~waiting & full
     speed = _speed(place, solved.values, n_slots)
-    slow = before & ~crowded & (speed < place.throughput[-1] * NEAR_LIMIT)
+    slow = before & ~crowded & ~waiting & (speed < place.throughput[-1] * NEAR_LIMIT)
     least_w, idle_w = option.points[0].it_w_per_gpu, option.pool.gpu.idle_w_per_gpu
     drawn: list[tuple[BlockColumns, npt.NDArray[np.float64], npt.NDArray[np.bool_]]] = []
     for block, columns in zip(program.blocks, solved.places.blocks, strict=True):
@@ -112,11 +121,12 @@ def _held_back(solved: Solved, run: int, due: Due) -> str | None:
             wanted_kw = np.where(fact.on, it_kw / NEAR_LIMIT, it_kw + added_kw)
             drawn.append((block, it_kw, slow & (wanted_kw >= block.limits.it_max_kw)))
     tight_anywhere = np.any([tight for _, _, tight in drawn], axis=0)
-    spare = np.where(before & ~crowded & ~tight_anywhere, place.throughput[-1] - speed, 0.0)
+    spare = np.where(before & ~crowded & ~waiting & ~tight_anywhere, place.throughput[-1] - speed, 0.0)
     missing_h = due.work_h - fact.tokens[before].max(initial=0.0) / fact.gang.tokens_per_work_h
     if option.rate * spare.sum() * slot_h >= missing_h:
         return next((told for block, it_kw, _ in drawn if (told := _ramp(block, it_kw)) is not None), None)
     said = [
+        (waiting.sum(), f"in {waiting.sum() * slot_h:g} h before it {stages} is not done yet or its lag not over"),
         (crowded.sum(), f"in {crowded.sum() * slot_h:g} h before it other runs take the GPUs of pool {place.pool!r}"),
         *(
             (tight.sum(), f"in {tight.sum() * slot_h:g} h before it {_used_up(block, tight)}")

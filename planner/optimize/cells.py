@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import ConfigError
+from planner.geography import ready_h
+from planner.precedence import first_h
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,13 +97,16 @@ def open_cells(
 ) -> npt.NDArray[np.bool_]:
     """Return which cells a run may be on in a pool: after its earliest start, with GPUs and power for it in every slot.
 
+    A run that waits for others starts no earlier than these can be done at their fastest; one whose data lies at
+    another site, when it is there.
+
     Returns:
         One value per cell, shape (B,).
     """
     pool = week.pool(option.pool)
-    first = math.ceil(week.grid.position(run.earliest_start) - ROUNDING)
+    first = math.ceil(max(first_h(week, run), ready_h(option)) / week.grid.slot_h - ROUNDING)
     lowest_w = min(p.it_w_per_gpu for p in option.points)
-    fits = (pool.gpus_in_service(week.grid) >= run.gpus) & (np.arange(week.grid.n_slots) >= first)
+    fits = week.holds(pool, run.gpus) & (np.arange(week.grid.n_slots) >= first)
     for name, share in pool.shares:
         block = limits[name]
         fits &= block.idle_kw + block.added_kw(run.gpus * share, lowest_w, pool.gpu.idle_w_per_gpu) <= block.it_max_kw

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 from power.blocks import Derating
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from planner.week import Block, Pool, Run, Week
@@ -34,29 +34,52 @@ class Change(Protocol):
 
 
 @dataclass(frozen=True)
-class MorePower:
-    """A block may take, and import, more; from an instant on where one is given and `grid_kw` is not."""
+class _OfBlock(ABC):
+    """A change of one block."""
 
     block: str
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with the block changed."""
+        return replace(week, blocks=tuple(self.changed(b) if b.name == self.block else b for b in week.blocks))
+
+    @abstractmethod
+    def changed(self, block: Block) -> Block:
+        """Return the block with the change."""
+
+
+@dataclass(frozen=True)
+class _OfRun(ABC):
+    """A change of one run."""
+
+    run: str
+
+    def apply(self, week: Week) -> Week:
+        """Return the week with the run changed."""
+        return replace(week, runs=tuple(self.changed(r) if r.name == self.run else r for r in week.runs))
+
+    @abstractmethod
+    def changed(self, run: Run) -> Run:
+        """Return the run with the change."""
+
+
+@dataclass(frozen=True)
+class MorePower(_OfBlock):
+    """A block may take, and import, more; from an instant on where one is given and `grid_kw` is not."""
+
     kw: float
     since: datetime | None = None
 
-    def apply(self, week: Week) -> Week:
-        """Return the week with more capacity in the block, its deratings raised alike."""
-        since = self.since
-
-        def more(block: Block) -> Block:
-            power = block.power
-            spans = [replace(span, capacity_kw=span.capacity_kw + self.kw) for span in power.deratings]
-            if since is not None and power.grid_kw is None:
-                start = week.grid.start - LONG_BEFORE
-                spans = [*spans, *(span for span in power.deratings if span.start < since)]
-                spans.append(Derating(start, since, power.capacity_kw, "before more power is there"))
-            grid_kw = None if power.grid_kw is None else power.grid_kw + self.kw
-            power = replace(power, capacity_kw=power.capacity_kw + self.kw, deratings=tuple(spans), grid_kw=grid_kw)
-            return replace(block, power=power)
-
-        return _with_block(week, self.block, more)
+    def changed(self, block: Block) -> Block:
+        """Return the block with more capacity, its deratings raised alike."""
+        since, power = self.since, block.power
+        spans = [replace(span, capacity_kw=span.capacity_kw + self.kw) for span in power.deratings]
+        if since is not None and power.grid_kw is None:
+            spans = [*spans, *(span for span in power.deratings if span.start < since)]
+            spans.append(Derating(since - LONG_BEFORE, since, power.capacity_kw, "before more power is there"))
+        grid_kw = None if power.grid_kw is None else power.grid_kw + self.kw
+        power = replace(power, capacity_kw=power.capacity_kw + self.kw, deratings=tuple(spans), grid_kw=grid_kw)
+        return replace(block, power=power)
 
     def told(self, week: Week) -> str:
         """Return it in words."""
@@ -65,20 +88,15 @@ class MorePower:
 
 
 @dataclass(frozen=True)
-class MoreCooling:
+class MoreCooling(_OfBlock):
     """A block's plant is built for more IT power."""
 
-    block: str
     kw: float
 
-    def apply(self, week: Week) -> Week:
-        """Return the week with a larger plant, all its units in proportion."""
-
-        def more(block: Block) -> Block:
-            plant = block.plant
-            return replace(block, plant=replace(plant, rated_it_kw=plant.rated_it_kw + self.kw))
-
-        return _with_block(week, self.block, more)
+    def changed(self, block: Block) -> Block:
+        """Return the block with a larger plant, all its units in proportion."""
+        plant = block.plant
+        return replace(block, plant=replace(plant, rated_it_kw=plant.rated_it_kw + self.kw))
 
     def told(self, week: Week) -> str:  # noqa: ARG002 - as all changes are told
         """Return it in words."""
@@ -86,27 +104,22 @@ class MoreCooling:
 
 
 @dataclass(frozen=True)
-class Warmer:
+class Warmer(_OfBlock):
     """A block's supply is held and allowed warmer, with the units as they are."""
 
-    block: str
     kelvin: float
 
-    def apply(self, week: Week) -> Week:
-        """Return the week with setpoint and limit of the supply raised, liquid where there is liquid."""
-
-        def more(block: Block) -> Block:
-            plant, k = block.plant, self.kelvin
-            if plant.loop is None:
-                room = plant.room
-                limit_c, setpoint_c = room.air_supply_limit_c + k, room.air_supply_setpoint_c + k
-                room = replace(room, air_supply_limit_c=limit_c, air_supply_setpoint_c=setpoint_c)
-                return replace(block, plant=replace(plant, room=room))
-            limit_c, setpoint_c = plant.loop.supply_limit_c + k, plant.loop.supply_setpoint_c + k
-            loop = replace(plant.loop, supply_limit_c=limit_c, supply_setpoint_c=setpoint_c)
-            return replace(block, plant=replace(plant, loop=loop))
-
-        return _with_block(week, self.block, more)
+    def changed(self, block: Block) -> Block:
+        """Return the block with setpoint and limit of the supply raised, liquid where there is liquid."""
+        plant, k = block.plant, self.kelvin
+        if plant.loop is None:
+            room = plant.room
+            limit_c, setpoint_c = room.air_supply_limit_c + k, room.air_supply_setpoint_c + k
+            room = replace(room, air_supply_limit_c=limit_c, air_supply_setpoint_c=setpoint_c)
+            return replace(block, plant=replace(plant, room=room))
+        limit_c, setpoint_c = plant.loop.supply_limit_c + k, plant.loop.supply_setpoint_c + k
+        loop = replace(plant.loop, supply_limit_c=limit_c, supply_setpoint_c=setpoint_c)
+        return replace(block, plant=replace(plant, loop=loop))
 
     def told(self, week: Week) -> str:  # noqa: ARG002 - as all changes are told
         """Return it in words."""
@@ -114,28 +127,23 @@ class Warmer:
 
 
 @dataclass(frozen=True)
-class FasterRamp:
+class FasterRamp(_OfBlock):
     """A block's IT power may rise and fall faster."""
 
-    block: str
     kw_per_min: float
 
-    def apply(self, week: Week) -> Week:
-        """Return the week with higher ramp limits in the block."""
-
-        def more(block: Block) -> Block:
-            power = block.power
-            rise, fall = power.ramp_kw_per_min, power.ramp_fall_kw_per_min
-            return replace(
-                block,
-                power=replace(
-                    power,
-                    ramp_kw_per_min=None if rise is None else rise + self.kw_per_min,
-                    ramp_fall_kw_per_min=None if fall is None else fall + self.kw_per_min,
-                ),
-            )
-
-        return _with_block(week, self.block, more)
+    def changed(self, block: Block) -> Block:
+        """Return the block with higher ramp limits."""
+        power = block.power
+        rise, fall = power.ramp_kw_per_min, power.ramp_fall_kw_per_min
+        return replace(
+            block,
+            power=replace(
+                power,
+                ramp_kw_per_min=None if rise is None else rise + self.kw_per_min,
+                ramp_fall_kw_per_min=None if fall is None else fall + self.kw_per_min,
+            ),
+        )
 
     def told(self, week: Week) -> str:  # noqa: ARG002 - as all changes are told
         """Return it in words."""
@@ -143,20 +151,15 @@ class FasterRamp:
 
 
 @dataclass(frozen=True)
-class BiggerBattery:
+class BiggerBattery(_OfBlock):
     """A block's battery stores more, at the same power and by the same shares."""
 
-    block: str
     kwh: float
 
-    def apply(self, week: Week) -> Week:
-        """Return the week with more energy in the battery: what it begins and ends with grows in proportion."""
-
-        def more(block: Block) -> Block:
-            assert block.battery is not None
-            return replace(block, battery=replace(block.battery, energy_kwh=block.battery.energy_kwh + self.kwh))
-
-        return _with_block(week, self.block, more)
+    def changed(self, block: Block) -> Block:
+        """Return the block with more energy in the battery: what it begins and ends with grows in proportion."""
+        assert block.battery is not None
+        return replace(block, battery=replace(block.battery, energy_kwh=block.battery.energy_kwh + self.kwh))
 
     def told(self, week: Week) -> str:  # noqa: ARG002 - as all changes are told
         """Return it in words."""
@@ -164,20 +167,15 @@ class BiggerBattery:
 
 
 @dataclass(frozen=True)
-class LowerFinalCharge:
+class LowerFinalCharge(_OfBlock):
     """A block's battery may end the horizon emptier."""
 
-    block: str
     share: float
 
-    def apply(self, week: Week) -> Week:
-        """Return the week with another share at the end."""
-
-        def less(block: Block) -> Block:
-            assert block.battery is not None
-            return replace(block, battery=replace(block.battery, final_share=self.share))
-
-        return _with_block(week, self.block, less)
+    def changed(self, block: Block) -> Block:
+        """Return the block with another share at the end."""
+        assert block.battery is not None
+        return replace(block, battery=replace(block.battery, final_share=self.share))
 
     def told(self, week: Week) -> str:  # noqa: ARG002 - as all changes are told
         """Return it in words."""
@@ -206,32 +204,23 @@ class MoreGpus:
 
 
 @dataclass(frozen=True)
-class Deadline:
+class Deadline(_OfRun):
     """A stage is due at another instant."""
 
-    run: str
     stage: str
     deadline: datetime
 
-    def apply(self, week: Week) -> Week:
-        """Return the week with it; stages after it are due then at the earliest."""
-
-        def later(run: Run) -> Run:
-            place = next(i for i, stage in enumerate(run.stages) if stage.name == self.stage)
-            moved = [
-                replace(
-                    s,
-                    deadline=self.deadline
-                    if i == place
-                    else max(s.deadline, self.deadline)
-                    if i > place
-                    else s.deadline,
-                )
-                for i, s in enumerate(run.stages)
-            ]
-            return replace(run, stages=tuple(moved))
-
-        return _with_run(week, self.run, later)
+    def changed(self, run: Run) -> Run:
+        """Return the run with it; stages after it are due then at the earliest."""
+        place = next(i for i, stage in enumerate(run.stages) if stage.name == self.stage)
+        moved = [
+            replace(
+                s,
+                deadline=self.deadline if i == place else max(s.deadline, self.deadline) if i > place else s.deadline,
+            )
+            for i, s in enumerate(run.stages)
+        ]
+        return replace(run, stages=tuple(moved))
 
     def told(self, week: Week) -> str:
         """Return it in words."""
@@ -239,15 +228,14 @@ class Deadline:
 
 
 @dataclass(frozen=True)
-class EarlierStart:
+class EarlierStart(_OfRun):
     """A run may start earlier."""
 
-    run: str
     start: datetime
 
-    def apply(self, week: Week) -> Week:
-        """Return the week with it."""
-        return _with_run(week, self.run, lambda run: replace(run, earliest_start=self.start))
+    def changed(self, run: Run) -> Run:
+        """Return the run with it."""
+        return replace(run, earliest_start=self.start)
 
     def told(self, week: Week) -> str:
         """Return it in words."""
@@ -255,21 +243,16 @@ class EarlierStart:
 
 
 @dataclass(frozen=True)
-class FewerTokens:
+class FewerTokens(_OfRun):
     """A stage asks for fewer tokens."""
 
-    run: str
     stage: str
     tokens: float
 
-    def apply(self, week: Week) -> Week:
-        """Return the week with so many tokens taken off the stage."""
-
-        def less(run: Run) -> Run:
-            stages = (replace(s, tokens=s.tokens - self.tokens) if s.name == self.stage else s for s in run.stages)
-            return replace(run, stages=tuple(stages))
-
-        return _with_run(week, self.run, less)
+    def changed(self, run: Run) -> Run:
+        """Return the run with so many tokens taken off the stage."""
+        stages = (replace(s, tokens=s.tokens - self.tokens) if s.name == self.stage else s for s in run.stages)
+        return replace(run, stages=tuple(stages))
 
     def told(self, week: Week) -> str:
         """Return it in words."""
@@ -297,14 +280,12 @@ class DearerLateness:
 
 
 @dataclass(frozen=True)
-class FirstPriority:
+class FirstPriority(_OfRun):
     """A run comes first: its lateness weighs most."""
 
-    run: str
-
-    def apply(self, week: Week) -> Week:
-        """Return the week with the run at priority 1."""
-        return _with_run(week, self.run, lambda run: replace(run, priority=1))
+    def changed(self, run: Run) -> Run:
+        """Return the run with priority 1."""
+        return replace(run, priority=1)
 
     def told(self, week: Week) -> str:
         """Return it in words."""
@@ -341,11 +322,3 @@ def energy_told(kwh: float) -> str:
 def local(week: Week, t: datetime) -> str:
     """Return an instant in site time."""
     return t.astimezone(week.tz).strftime("%a %Y-%m-%d %H:%M %Z")
-
-
-def _with_block(week: Week, name: str, change: Callable[[Block], Block]) -> Week:
-    return replace(week, blocks=tuple(change(b) if b.name == name else b for b in week.blocks))
-
-
-def _with_run(week: Week, name: str, change: Callable[[Run], Run]) -> Week:
-    return replace(week, runs=tuple(change(r) if r.name == name else r for r in week.runs))

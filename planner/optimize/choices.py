@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from planner.optimize.matrix import ColumnIndex
     from planner.optimize.model import Program
     from planner.optimize.places import Places
+    from planner.schedule import Schedule
     from planner.week import Week
     from trainer_hooks.contract import Calendar, RunCalendar
 
@@ -70,6 +71,17 @@ def choices_of(week: Week, calendar: Calendar, runs: Sequence[RunCalendar]) -> C
         units={(b.block, i): np.array(g.units_on) for b in blocks for i, g in enumerate(b.generators)},
         exporting={b.block: np.array(b.export_kw) > 0.0 for b in blocks if b.export_kw},
         bought={contract.contract: contract.bought_share for contract in calendar.contracts},
+    )
+
+
+def scheduled(schedule: Schedule) -> Choices:
+    """Return the choices of a schedule."""
+    blocks = schedule.blocks
+    return Choices(
+        runs={run.run: RunChoice(run.pool, run.gpu_power_limit_w > 0.0) for run in schedule.runs},
+        units={(b.block, i): g.units_on for b in blocks for i, g in enumerate(b.generators)},
+        exporting={b.block: b.export_kw > 0.0 for b in blocks if b.export_kw is not None},
+        bought=dict(schedule.bought_share),
     )
 
 

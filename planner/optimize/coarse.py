@@ -35,6 +35,10 @@ class Coarse:
     column: npt.NDArray[np.int64]
     choices: npt.NDArray[np.int64]
 
+    def held(self, columns: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> Coarse:
+        """Return the program with columns of the whole program, shape (C,), held at values, shape (C,)."""
+        return replace(self, matrix=self.matrix.held(self.column[columns], values))
+
     def with_rows(self, rows: Sequence[Row]) -> Coarse:
         """Return the program with rows of the whole program added."""
         moved = [replace(row, columns=self.column[row.columns]) for row in rows]

@@ -51,15 +51,15 @@ def packings(week: Week, places: Places) -> tuple[Packing, ...]:
     """Return every pool's packings: moments that have the same gangs on offer and the same GPUs are one."""
     found = []
     for pool in week.pools:
-        users = [(option, run) for run, gang in zip(week.runs, places.gangs, strict=True) for option in gang]
-        users = [(o, r) for o, r in users if o.pool == pool.name]
+        options = [(option, run) for run, gang in zip(week.runs, places.gangs, strict=True) for option in gang]
+        users = [(o, n) for o, r in options if (n := week.pool(o.pool).draws(r.gpus).get(pool.name, 0))]
         if not users:
             continue
         in_service = pool.gpus_in_service(week.grid)
         columns = np.full((week.grid.n_slots, len(users)), -1, dtype=np.int64)
         for i, (option, _) in enumerate(users):
             columns[option.slots, i] = option.on_of_row
-        gpus = np.array([run.gpus for _, run in users], dtype=np.int64)
+        gpus = np.array([count for _, count in users], dtype=np.int64)
         for count in np.unique(in_service):
             moments = np.unique(columns[in_service == count], axis=0)
             crowded = ((moments >= 0) * gpus).sum(axis=1) > count

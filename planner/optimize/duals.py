@@ -48,6 +48,7 @@ class Priced:
         total: Duals of all that the program counts.
         carbon_kg: Of the carbon.
         lateness: Of the lateness.
+        over_budget: Of the carbon beyond the budget.
     """
 
     fixed: Fixed
@@ -55,6 +56,7 @@ class Priced:
     total: Duals
     carbon_kg: Duals
     lateness: Duals
+    over_budget: Duals
 
 
 def price(fixed: Fixed) -> Priced:
@@ -82,7 +84,8 @@ def price(fixed: Fixed) -> Priced:
 
     parts = fixed.parts
     total = Duals(basis.row_dual, basis.column_dual)
-    return Priced(fixed, answer.values, total, duals(parts.carbon_kg), duals(parts.lateness))
+    carbon_kg, late, beyond = (duals(part) for part in (parts.carbon_kg, parts.lateness, parts.over_budget))
+    return Priced(fixed, answer.values, total, carbon_kg, late, beyond)
 
 
 @dataclass(frozen=True)
@@ -93,16 +96,19 @@ class Effects:
         total: Money in all.
         carbon_kg: kgCO2e.
         lateness: Money of lateness.
+        over_budget: Money of carbon beyond the budget.
     """
 
     total: npt.NDArray[np.float64]
     carbon_kg: npt.NDArray[np.float64]
     lateness: npt.NDArray[np.float64]
+    over_budget: npt.NDArray[np.float64]
 
     def spared(self, slot: int, per: float, carbon_price: float) -> Worth:
         """Return what a slot's change spares, over `per`."""
-        total, carbon_kg, lateness = (-float(part[slot]) / per for part in (self.total, self.carbon_kg, self.lateness))
-        return Worth(total, carbon_kg, lateness, carbon_price)
+        parts = (self.total, self.carbon_kg, self.lateness, self.over_budget)
+        total, carbon_kg, lateness, over_budget = (-float(part[slot]) / per for part in parts)
+        return Worth(total, carbon_kg, lateness, carbon_price, over_budget)
 
 
 def effects(priced: Priced, changed: Matrix, index: ColumnIndex) -> Effects:
@@ -140,7 +146,7 @@ def effects(priced: Priced, changed: Matrix, index: ColumnIndex) -> Effects:
             np.add.at(found, slot[slot >= 0], amount[slot >= 0])
         return found * power_kw
 
-    return Effects(per_slot(priced.total), per_slot(priced.carbon_kg), per_slot(priced.lateness))
+    return Effects(*(per_slot(d) for d in (priced.total, priced.carbon_kg, priced.lateness, priced.over_budget)))
 
 
 class Aligned:

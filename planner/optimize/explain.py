@@ -7,20 +7,25 @@ from typing import TYPE_CHECKING, Literal
 
 from planner.optimize.choices import Unfit, choices_of
 from planner.optimize.duals import price
+from planner.optimize.explain_parts import Part, packed, part_of
 from planner.optimize.fixed import fix
 from planner.optimize.mends import Mended, mended
-from planner.optimize.whythen import why_then
-from planner.optimize.worth import change_worths, hour_prices, load_prices
+from planner.optimize.warm import relaxed
+from planner.optimize.whythen import WhyThen
+from planner.optimize.worth import ChangeWorth, asked_changes, hour_prices, load_prices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from planner.optimize.explain_parts import Carry
     from planner.optimize.fixed import Worth
     from planner.optimize.search import PlanOptions
-    from planner.optimize.whythen import WhyThen
-    from planner.optimize.worth import ChangeWorth, HourPrice, LoadPrice
+    from planner.optimize.worth import HourPrice, LoadPrice
     from planner.week import Week
     from trainer_hooks.contract import Calendar, RunCalendar
+
+LARGE = 5_000
+"""Columns of a program from which its parts are worth other processes."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,7 @@ def explain(
     *,
     asked: Asked,
     options: PlanOptions | None,
+    carry: Carry | None = None,
 ) -> Explanation:
     """Explain a published plan.
 
@@ -81,6 +87,8 @@ def explain(
         runs: The windows of every run.
         asked: What is to be explained.
         options: What the week is planned with again to find what mends; None looks for no mends.
+        carry: Carries out the parts of a program that is large; those of a small one, and all where it is
+            None, are done at once.
 
     Raises:
         Unfit: The calendar is none that a plan of this week makes.
@@ -97,13 +105,21 @@ def explain(
     priced = price(fixed)
     hours = hour_prices(priced, week, _blocks(week, asked), None if asked.kind != "hour" else asked.slot)
     load = tuple(p for p in load_prices(priced) if asked.about("block", p.block) or asked.kind == "hour")
+    runs_asked = [i for i, run in enumerate(week.runs) if asked.about("run", run.name)]
+    changes = asked_changes(week, asked.about)
+    warm = relaxed(fixed)[1] if any(change.moves for change in changes) else None
+    plan = packed(week, choices)
+    parts = [Part(plan, i, None) for i in runs_asked]
+    parts += [Part(plan, change, warm if change.moves else None) for change in changes]
+    apart = None if fixed.whole.n_columns < LARGE else carry
+    found = tuple(map(part_of, parts) if apart is None else apart(parts))
     return Explanation(
         asked=asked,
         worth=fixed.worth,
         hours=hours,
         load=tuple(p for p in load if asked.kind != "hour" or p.slot == asked.slot),
-        changes=change_worths(fixed, week, choices, asked.about),
-        why=tuple(why_then(fixed, i) for i, run in enumerate(week.runs) if asked.about("run", run.name)),
+        changes=tuple(one for one in found if isinstance(one, ChangeWorth)),
+        why=tuple(one for one in found if isinstance(one, WhyThen)),
         mended=None
         if options is None
         else mended(week, calendar.shortfalls, options, lambda run: asked.about("run", run)),

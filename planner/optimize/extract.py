@@ -75,7 +75,11 @@ def _block(block: Block, place: BlockPlaces, x: npt.NDArray[np.float64], power_k
     solar, charge, discharge = (_kw(c, x, power_kw, n_slots) for c in (place.solar, place.charge, place.discharge))
     # where the sun gives more than is needed, cooling above its curve costs nothing in the program
     spare = np.maximum(x[place.cooling] - place.needed(x), 0.0) * power_kw
-    solar, cold = np.maximum(solar - spare, 0.0), place.cold
+    own, cold = place.own, place.cold
+    made = sum((_kw(columns, x, power_kw, n_slots) for columns in (own.wind, *(g for g, _ in own.generators))), solar)
+    # a battery that the grid may not charge keeps what charges it
+    asked = charge - (made - solar) if block.battery is not None and not block.battery.grid_charging else 0.0 * solar
+    solar = np.maximum(solar - spare, np.clip(asked, 0.0, solar))
     heat: dict[str, npt.NDArray[np.float64]] = {}
     if cold is not None:
         filled, drawn = (_kw(c, x, power_kw, n_slots) for c in (cold.filled, cold.drawn))
@@ -84,7 +88,7 @@ def _block(block: Block, place: BlockPlaces, x: npt.NDArray[np.float64], power_k
         heat["heat_sold_kw_th"] = _kw(cold.sold, x, power_kw, n_slots)
     for kw in (solar, charge, discharge, *heat.values()):
         kw.setflags(write=False)
-    own, generators = place.own, []
+    generators: list[GeneratorSchedule] = []
     for group, (power, on) in zip(block.generators, own.generators, strict=True):
         units = np.round(x[on]).astype(np.int64)
         generators.append(GeneratorSchedule(group.name, units, _kw(power, x, power_kw, n_slots)))

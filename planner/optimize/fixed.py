@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.objective import CARBON
 from planner.optimize.choices import column_values
 from planner.optimize.matrix import from_pulp
 from planner.optimize.model import build
-from planner.optimize.own_supply import generation_carbon_terms
 from planner.optimize.places import locate
 from planner.optimize.polish import polish
 from planner.stagger import longest_moves
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from planner.optimize.choices import Choices
+    from planner.optimize.columns import Column
     from planner.optimize.matrix import ColumnIndex, Matrix
     from planner.optimize.model import Program
     from planner.optimize.places import Places
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     from planner.week import Week
 
 LONGEST_S = 120.0
-KG_IS_MONEY = 1000.0  # a carbon price at which a kilogramme costs one
 
 
 @dataclass(frozen=True)
@@ -39,17 +41,19 @@ class Worth:
         carbon_kg: kgCO2e of import and generators.
         lateness: Money of work missing at deadlines.
         carbon_price: Money per kgCO2e, by which the carbon counts in `total`.
+        over_budget: Money of carbon beyond the budget, at what that costs besides.
     """
 
     total: float
     carbon_kg: float
     lateness: float
     carbon_price: float
+    over_budget: float = 0.0
 
     @property
     def paid(self) -> float:
         """Money really paid or spared."""
-        return self.total - self.lateness - self.carbon_kg * self.carbon_price
+        return self.total - self.lateness - self.carbon_kg * self.carbon_price - self.over_budget
 
     def less(self, other: Worth) -> Worth:
         """Return what this is more than another."""
@@ -58,11 +62,13 @@ class Worth:
             self.carbon_kg - other.carbon_kg,
             self.lateness - other.lateness,
             self.carbon_price,
+            self.over_budget - other.over_budget,
         )
 
     def times(self, factor: float) -> Worth:
         """Return a multiple."""
-        return Worth(self.total * factor, self.carbon_kg * factor, self.lateness * factor, self.carbon_price)
+        amounts = (self.total * factor, self.carbon_kg * factor, self.lateness * factor)
+        return Worth(*amounts, self.carbon_price, self.over_budget * factor)
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,7 @@ class Parts:
     total: npt.NDArray[np.float64]
     carbon_kg: npt.NDArray[np.float64]
     lateness: npt.NDArray[np.float64]
+    over_budget: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -149,20 +156,20 @@ def fix_values(
 
 def parts_of(program: Program, matrix: Matrix, index: ColumnIndex) -> Parts:
     """Return what the columns of a program cost, split."""
-    week, slot_h = program.week, program.week.grid.slot_h
-    carbon, late = np.zeros(matrix.n_columns), np.zeros(matrix.n_columns)
-    for block in program.blocks:
-        carbon[index.many(block.grid)] += week.signals.ci_gco2_per_kwh / 1000.0 * slot_h
-        for column, per_unit in generation_carbon_terms(block.own, KG_IS_MONEY, slot_h):
-            carbon[index(column)] += per_unit
-    for column, per_unit in program.terms["lateness"]:
-        late[index(column)] += per_unit
-    return Parts(matrix.cost, carbon, late)
+
+    def summed(columns: Sequence[tuple[Column, float]]) -> npt.NDArray[np.float64]:
+        per_unit = np.zeros(matrix.n_columns)
+        for column, amount in columns:
+            per_unit[index(column)] += amount
+        return per_unit
+
+    late, beyond = (summed(program.terms.get(name, ())) for name in ("lateness", "goals"))
+    return Parts(matrix.cost, summed(program.measures[CARBON]), late, beyond)
 
 
 def worth_of(program: Program, parts: Parts, x: npt.NDArray[np.float64]) -> Worth:
     """Return what column values cost, shape (N,)."""
-    total, carbon_kg, lateness = (
-        float(part @ x) * program.power_kw for part in (parts.total, parts.carbon_kg, parts.lateness)
+    total, carbon_kg, lateness, over_budget = (
+        float(part @ x) * program.power_kw for part in (parts.total, parts.carbon_kg, parts.lateness, parts.over_budget)
     )
-    return Worth(total, carbon_kg, lateness, program.week.prices.carbon_per_t / 1000.0)
+    return Worth(total, carbon_kg, lateness, program.week.prices.carbon_per_t / 1000.0, over_budget)

@@ -39,7 +39,7 @@ class GangOption:
         points: Operating points by rising power.
         rate: Work per hour at full throughput: tokens per second over those of the run's best pool.
         running: Whether the run is on here as the horizon starts.
-        chosen: Column of the choice of this pool, or None where there is no other.
+        chosen: Column of the choice of this pool, or None where there is no other and no data to bring.
         on: Cell -> column, for the open cells.
         start: Cell -> column of a start with a reload.
         stop: Cell -> column of a stop before that cell.
@@ -148,7 +148,7 @@ def _option(
 ) -> GangOption:
     points = tuple(sorted(option.points, key=lambda p: p.it_w_per_gpu))
     running = run.running_in == option.pool
-    chosen = prob.add_variable(f"pool_{here}", cat="Binary") if choices > 1 else None
+    chosen = prob.add_variable(f"pool_{here}", cat="Binary") if choices > 1 or option.transfers else None
     on, start, stop = {}, {}, {}
     lower: dict[tuple[int, int], pulp.LpVariable] = {}
     for c in range(cells.count):
@@ -158,7 +158,8 @@ def _option(
                 start[c] = prob.add_variable(f"start_{here}_{c}", 0, 1)
         if c > 0 and is_open[c - 1]:
             stop[c] = prob.add_variable(f"stop_{here}_{c}", 0, 1)
-    paid = energy_worth(week) < 0
+    pool = week.pool(option.pool)
+    paid = np.any([energy_worth(week.here(week.block(name))) < 0 for name, _ in pool.shares], axis=0)
     for c, y in on.items():
         for t in cells.slots(c):
             shares = [prob.add_variable(f"at_{here}_{t}_{k}", 0, 1) for k in range(len(points) - 1)]
@@ -167,9 +168,7 @@ def _option(
                 prob += pulp.lpSum(shares) - y <= 0, f"points_{here}_{t}"
             if paid[t] and len(shares) > 1:
                 _neighbour_rows(prob, f"{here}_{t}", y, shares)
-    gang = GangOption(
-        option, week.pool(option.pool), points, option.tokens_per_gpu_s / best, running, chosen, on, start, stop, lower
-    )
+    gang = GangOption(option, pool, points, option.tokens_per_gpu_s / best, running, chosen, on, start, stop, lower)
     _spell_rows(prob, here, cells, gang)
     return gang
 
@@ -227,19 +226,22 @@ def _work_rows(prob: pulp.LpProblem, week: Week, gang: Gang, label: str) -> None
     marks = sorted({mark for due in gang.due for mark, _ in due.short} | {float(n_slots)})
     done = {mark: prob.add_variable(f"done_{label}_{i}") for i, mark in enumerate(marks)}
     for i, (before, mark) in enumerate(zip([0.0, *marks], marks, strict=False)):
-        made = [(v, -w) for option in gang.options for v, w in _made(gang, option, before, mark, slot_h)]
+        terms = [(v, -w) for option in gang.options for v, w in made(gang, option, before, mark, slot_h)]
         so_far = [(done[mark], 1.0)] + ([(done[before], -1.0)] if i else [])
-        prob += pulp.LpAffineExpression(so_far + made) == 0, f"work_{label}_{i}"
+        prob += pulp.LpAffineExpression(so_far + terms) == 0, f"work_{label}_{i}"
     for i, due in enumerate(gang.due):
         for j, (mark, short) in enumerate(due.short):
             prob += short + done[mark] >= due.work_h, f"due_{label}_{i}_{j}"
     prob += done[marks[-1]] <= gang.work_h + landing_h(gang), f"all_work_{label}"
 
 
-def _made(
+def made(
     gang: Gang, option: GangOption, before: float, mark: float, slot_h: float
 ) -> list[tuple[pulp.LpVariable, float]]:
-    """Work between two marks, in slots after the start; time lost at a start or stop counts at the highest rate."""
+    """Return the work between two marks, in slots after the start, h of work per column.
+
+    Time lost at a start or stop counts at the highest rate.
+    """
     run, cells, points = gang.run, gang.cells, option.points
     top = points[-1].relative_throughput
     terms: list[tuple[pulp.LpVariable, float]] = []

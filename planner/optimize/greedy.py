@@ -13,14 +13,19 @@ import numpy as np
 
 from planner.optimize.gangs import landing_h
 from planner.optimize.limits import energy_worth
+from planner.precedence import in_order, needed_tokens, waits
 from power.blocks import ramp_excess_kw
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from planner.optimize.gangs import Gang, GangOption
     from planner.optimize.model import Program
     from planner.optimize.places import Places
+
+SAME_WORK = 1e-9
 
 
 class Pace(Enum):
@@ -34,13 +39,18 @@ class Pace(Enum):
 
 @dataclass(frozen=True)
 class _Spell:
-    """Cells `first` up to, not with, `after`; work done in them, also at the lowest power; a rank, lower is better."""
+    """Cells `first` up to, not with, `after`; work done in them, also at the lowest power; a rank, lower is better.
+
+    The work is done at `rate` after `lost_h` hours.
+    """
 
     first: int
     after: int
     work_h: float
     least_h: float
     rank: float
+    rate: float
+    lost_h: float
 
 
 class Greedy:
@@ -49,7 +59,7 @@ class Greedy:
     def __init__(self, program: Program, pace: Pace) -> None:
         week = program.week
         self._program, self._pace = program, pace
-        self._worth = energy_worth(week)
+        self._worth = {p.name: energy_worth(week.here(week.block(p.block))) for p in week.pools}
         self._gpus = {p.name: p.gpus_in_service(week.grid).astype(np.float64) for p in week.pools}
         self._limits = {b.limits.block.name: b.limits for b in program.blocks}
         self._it_kw = {name: limits.idle_kw.copy() for name, limits in self._limits.items()}
@@ -57,19 +67,25 @@ class Greedy:
     def choices(self, places: Places) -> npt.NDArray[np.float64]:
         """Return values of the columns `places.choices`, shape (C,)."""
         x = np.zeros(int(places.choices.max()) + 1) if len(places.choices) else np.zeros(0)
-        order = sorted(range(len(self._program.gangs)), key=self._urgency)
-        for r in order:
+        runs = self._program.week.runs
+        done: dict[str, list[_Spell]] = {}
+        place = {run.name: r for r, run in enumerate(runs)}
+        urgent = sorted(range(len(runs)), key=self._urgency)
+        for run in in_order([runs[r] for r in urgent]):
+            r = place[run.name]
             gang = self._program.gangs[r]
-            placed = [(self._place(gang, option), k) for k, option in enumerate(gang.options)]
+            since = self._first_cell(gang, done)
+            placed = [(self._place(gang, option, since), k) for k, option in enumerate(gang.options)]
             placed = [(spells, k) for spells, k in placed if spells]
             if not placed:
                 continue
             spells, k = max(placed, key=lambda one: (sum(s.work_h for s in one[0]), -one[0][0].rank, -one[1]))
-            place = places.gangs[r][k]
-            if place.chosen >= 0:
-                x[place.chosen] = 1.0
+            done[run.name] = spells
+            columns = places.gangs[r][k]
+            if columns.chosen >= 0:
+                x[columns.chosen] = 1.0
             for spell in spells:
-                x[place.on[spell.first : spell.after]] = 1.0
+                x[columns.on[spell.first : spell.after]] = 1.0
                 self._take(gang, gang.options[k], spell)
         return x[places.choices]
 
@@ -78,10 +94,27 @@ class Greedy:
         first = min((due.short[0][0] for due in gang.due if due.short), default=np.inf)
         return (gang.run.priority, first, r)
 
-    def _place(self, gang: Gang, option: GangOption) -> list[_Spell]:
-        """Return spells, one after the other, until the work is done or no more may start."""
+    def _first_cell(self, gang: Gang, done: Mapping[str, list[_Spell]]) -> int:
+        """Return the first cell in which all that a gang waits for is done, at the pace of the gangs placed so far."""
+        week, since_h = self._program.week, 0.0
+        for after in waits(week, gang.run):
+            first = next(g for g in self._program.gangs if g.run.name == after.run)
+            left = needed_tokens(week, after) / first.tokens_per_work_h
+            reached_h = np.inf
+            for spell in done.get(after.run, []):
+                if left <= spell.work_h * (1.0 + SAME_WORK):
+                    reached_h = float(first.cells.edges[spell.first]) * week.grid.slot_h
+                    reached_h += spell.lost_h + left / spell.rate
+                    break
+                left -= spell.work_h
+            since_h = max(since_h, reached_h + after.lag_h)
+        cells = np.flatnonzero(gang.cells.edges[:-1] * week.grid.slot_h >= since_h - SAME_WORK)
+        return int(cells[0]) if cells.size else gang.cells.count
+
+    def _place(self, gang: Gang, option: GangOption, since: int) -> list[_Spell]:
+        """Return spells from a cell on, one after the other, until the work is done or no more may start."""
         spells: list[_Spell] = []
-        since, left, most = 0, gang.work_h, gang.work_h + landing_h(gang)
+        left, most = gang.work_h, gang.work_h + landing_h(gang)
         while left > 0 and len(spells) <= gang.run.max_pauses:
             spell = self._best(gang, option, since, left, most)
             if spell is None:
@@ -111,13 +144,14 @@ class Greedy:
                 continue
             hours = float(cells.edges[after] - cells.edges[first]) * slot_h
             work = min(left, max(0.0, hours - lost_h) * rate)
-            worth = float(self._worth[cells.edges[first] : cells.edges[after]].mean())
+            worth = float(self._worth[option.pool.name][cells.edges[first] : cells.edges[after]].mean())
             rank = worth if self._pace is Pace.FAST_WHEN_CHEAP else float(first)
             late = sum(max(0.0, float(cells.edges[after]) - due.short[0][0]) for due in gang.due if due.short)
             least_h = self._least_h(gang, option, first, after)
             # power can still be raised up to the highest: what counts against a spell is work that no power could do
             could = min(left, max(0.0, hours - lost_h) * option.rate * option.points[-1].relative_throughput)
-            found.append(_Spell(first, after, work, least_h, late * 1e3 - could / gang.work_h * 1e6 + rank))
+            rank += late * 1e3 - could / gang.work_h * 1e6
+            found.append(_Spell(first, after, work, least_h, rank, rate, lost_h))
         for spell in sorted(found, key=lambda s: (s.rank, s.first)):
             if self._gentle(gang, option, spell):
                 return spell
@@ -143,7 +177,9 @@ class Greedy:
         return least * hours - most * lost_s / 3600.0
 
     def _free(self, gang: Gang, option: GangOption) -> npt.NDArray[np.bool_]:
-        fits = self._gpus[option.pool.name] >= gang.run.gpus
+        fits = np.ones(self._program.week.grid.n_slots, dtype=bool)
+        for pool, gpus in option.pool.draws(gang.run.gpus).items():
+            fits &= self._gpus[pool] >= gpus
         for block, added_kw in self._added(gang, option):
             limits = self._limits[block]
             # what a tank would add takes a tank that is drawn on: the first plans do without
@@ -165,7 +201,8 @@ class Greedy:
 
     def _take(self, gang: Gang, option: GangOption, spell: _Spell) -> None:
         slots = slice(int(gang.cells.edges[spell.first]), int(gang.cells.edges[spell.after]))
-        self._gpus[option.pool.name][slots] -= gang.run.gpus
+        for pool, gpus in option.pool.draws(gang.run.gpus).items():
+            self._gpus[pool][slots] -= gpus
         for block, added_kw in self._added(gang, option):
             self._it_kw[block][slots] += added_kw[slots]
 

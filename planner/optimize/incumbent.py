@@ -2,8 +2,9 @@
 
 First plans at several paces; then, each only if the gap asked for is not reached: relaxation with hull cuts; a tree
 over the height of the billed peak, where the plan raises it; a dive that settles the pools; a small program around
-the relaxation (relaxation enforced neighbourhood, Berthold 2007); a tree over the pools for the bound; neighbourhoods
-of the plan; the whole program. All but the last are limited by counts, so that a plan does not depend on the machine.
+the relaxation (relaxation enforced neighbourhood, Berthold 2007), with whole schedules or a tree over the pools for the
+bound; the plan of whole schedules; neighbourhoods of the plan; the whole program. All but the last are limited by
+counts, so that a plan does not depend on the machine.
 """
 
 from __future__ import annotations
@@ -26,15 +27,17 @@ from planner.optimize.relaxation import Relaxation
 from planner.optimize.shifts import Shifts
 from planner.optimize.skyline import skylines
 from planner.optimize.solver import Highs, seconds_left
+from planner.optimize.whole_schedules import WholeSchedules, whole_schedules
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
-    from planner.optimize.matrix import Matrix
+    from planner.optimize.matrix import ColumnIndex, Matrix
     from planner.optimize.model import Program
     from planner.optimize.places import Places
+    from planner.optimize.solver import Answer
 
 ROOT_ROUNDS = 12
 SMALL = 150  # whole columns up to which the whole program is solved at once
@@ -46,10 +49,12 @@ BAND_NODES = 100
 SUB_NODES = 4  # the first few bring the plans, the rest only prove them
 SUB_GAP = 0.4  # of the gap target
 AT_BOUND = 1e-6
+RECREATED = 4  # plans ruined and recreated beside every neighbourhood
 WITHOUT_GAIN = 8  # neighbourhoods in a row without a better plan, before the whole program is tried
 WHOLE_GAP = 0.9  # of the gap target: leaves room for what polishing holds back
 KEEP_S = 1.0  # of the time left, to polish what the whole program finds
 FIRST_S = 10.0
+LAST_S = 60.0  # for any plan at all
 ZERO = 1e-12
 
 
@@ -69,7 +74,17 @@ class Incumbent:
 class Search:
     """The state of one search: the best plan and the best bound so far."""
 
-    def __init__(self, program: Program, matrix: Matrix, places: Places, gap_target: float, deadline: float) -> None:
+    def __init__(
+        self,
+        program: Program,
+        matrix: Matrix,
+        places: Places,
+        gap_target: float,
+        deadline: float,
+        starts: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]] = (),
+        index: ColumnIndex | None = None,
+        limit_s: float = np.inf,
+    ) -> None:
         self._program, self._matrix, self._places = program, matrix, places
         self._gap_target, self._deadline = gap_target, deadline
         self._hulls = [HullCuts(p) for p in packings(program.week, places)]
@@ -78,6 +93,9 @@ class Search:
         """The program, held to where plans better than the best may lie."""
         self._best: Polished | None = None
         self._bound = _box_bound(matrix)
+        self._index, self._limit_s = index, limit_s
+        self._starts = starts
+        """Columns and values of plans that are known, as `polish` takes them."""
 
     def run(self) -> Incumbent | None:
         """Return the best plan found, or None if the program has none."""
@@ -85,12 +103,18 @@ class Search:
         # a first plan is worth more than a short time limit
         with_time, self._deadline = self._deadline, max(self._deadline, time.monotonic() + FIRST_S)
         self._offer(choices, np.zeros(len(choices)))
+        for columns, values in self._starts:
+            self._offer(columns, values)
         for pace in Pace:
             self._offer(choices, Greedy(self._program, pace).choices(self._places))
-        self._deadline = with_time
         if self._best is None:
-            # every gang off breaks a limit, such as a ramp that a gang could bridge: any plan is a start
-            self._whole(mip_max_improving_sols=1)
+            # a late plan is worth more than none: the machine may be busy with other work
+            self._deadline = max(with_time, time.monotonic() + LAST_S)
+            self._offer(choices, np.zeros(len(choices)))
+            if self._best is None:
+                # every gang off breaks a limit, such as a ramp that a gang could bridge: any plan is a start
+                self._whole(mip_max_improving_sols=1)
+        self._deadline = with_time
         if self._best is None:
             return None
         self._improve()
@@ -123,17 +147,15 @@ class Search:
         if self._matrix.whole.sum() <= SMALL:
             self._whole()
             return
-        coarse = coarsen(self._worthy, self._places).with_rows(self._relaxation.tight_rows(root.values))
-        tree = PoolTree(self._relaxation, self._places)
-        if tree.open:
-            small = Relaxation(coarse.matrix, self._hulls, coarse.column)
-            dive = PoolTree(small, self._places).dive(self._deadline)
-            if dive is not None:
-                coarse = coarse.with_rows(small.tight_rows(dive.values))
-                self._around_with_tree(coarse, tree, dive.choice)
-        else:
-            self._around(coarse, {})
-        self._neighbourhoods(coarse)
+        schedules = self._schedules(root)
+        coarse = self._around_root(root, certified=True) if schedules is None else self._beside(schedules, root)
+        if schedules is not None:
+            coarse = self._rule_out(schedules, coarse)
+        if self._open_choices() > SMALL:
+            before = self._best
+            self._neighbourhoods(coarse, schedules)
+            if schedules is not None and self._best is not before:
+                self._rule_out(schedules, coarse)
         if not self._done():
             self._whole()
 
@@ -155,6 +177,36 @@ class Search:
             self._search(band.within(matrix, peaks), mip_max_nodes=BAND_NODES)
         self._worthy = hull_of(bands, self._best.objective).within(self._matrix, peaks)
 
+    def _schedules(self, root: Answer) -> WholeSchedules | None:
+        if self._index is None:
+            return None
+        return whole_schedules(
+            self._program, self._matrix, self._index, self._places, self._relaxation, root, self._limit_s
+        )
+
+    def _around_root(self, root: Answer, *, certified: bool) -> Coarse:
+        """Settle the pools and search around the relaxation, with a tree for the bound where `certified`.
+
+        Returns:
+            The smaller program, with the cuts that hold its relaxation back.
+        """
+        assert root.values is not None
+        coarse = coarsen(self._worthy, self._places).with_rows(self._relaxation.tight_rows(root.values))
+        tree = PoolTree(self._relaxation, self._places)
+        if not tree.open:
+            self._around(coarse, {})
+            return coarse
+        small = Relaxation(coarse.matrix, self._hulls, coarse.column)
+        dive = PoolTree(small, self._places).dive(self._deadline)
+        if dive is None:
+            return coarse
+        coarse = coarse.with_rows(small.tight_rows(dive.values))
+        if certified:
+            self._around_with_tree(coarse, tree, dive.choice)
+        else:
+            self._around(coarse, dive.choice)
+        return coarse
+
     def _around_with_tree(self, coarse: Coarse, tree: PoolTree, choice: Mapping[int, int]) -> None:
         """Search around the dive while the tree works on the bound; its bound counts only when it was waited for."""
         with ThreadPoolExecutor(max_workers=1) as other:
@@ -169,6 +221,44 @@ class Search:
                 return
             tree.enough = self._enough()
             self._bound = max(self._bound, bound.result())
+
+    def _beside(self, schedules: WholeSchedules, root: Answer) -> Coarse:
+        """Search around the relaxation while whole schedules work on the bound; then offer their plan.
+
+        Their bound counts only where it was waited for.
+        """
+        with ThreadPoolExecutor(max_workers=1) as other:
+            work, enough = other.submit(schedules.work, self._deadline - KEEP_S), -np.inf
+            try:
+                coarse = self._around_root(root, certified=False)
+                if not self._done():
+                    enough = self._enough()
+            finally:
+                schedules.stop_at(enough)
+            if np.isfinite(enough):
+                work.result()
+                self._bound = max(self._bound, schedules.bound(enough))
+        if not self._done():
+            self._offer_plan(schedules.plan(self._deadline - KEEP_S))
+        return coarse
+
+    def _rule_out(self, schedules: WholeSchedules, coarse: Coarse) -> Coarse:
+        """Hold the program, and the smaller one, to what plans better than the best have in common."""
+        if self._done() or self._best is None:
+            return coarse
+        columns, values = schedules.ruled(self._best.objective, self._deadline - KEEP_S)
+        # hours that have passed are held already, and not known to the schedules
+        able = (values >= self._worthy.lower[columns]) & (values <= self._worthy.upper[columns])
+        columns, values = columns[able], values[able]
+        self._worthy = self._worthy.held(columns, values)
+        return coarse.held(columns, values)
+
+    def _open_choices(self) -> int:
+        """Return the count of whole columns that better plans may choose."""
+        return int(np.count_nonzero(self._worthy.whole & (self._worthy.lower < self._worthy.upper)))
+
+    def _offer_plan(self, x: npt.NDArray[np.float64] | None) -> bool:
+        return x is not None and self._offer(self._places.choices, x[self._places.choices])
 
     def _around(self, coarse: Coarse, choice: Mapping[int, int]) -> None:
         """Solve the small program with pools settled and what the relaxation has at a bound kept there."""
@@ -198,15 +288,24 @@ class Search:
         if answer.values is not None:
             self._offer(self._places.choices, answer.values[coarse.choices])
 
-    def _neighbourhoods(self, coarse: Coarse) -> None:
+    def _neighbourhoods(self, coarse: Coarse, schedules: WholeSchedules | None) -> None:
         moves = Neighbourhoods(coarse, self._places)
         idle = 0
         while idle < WITHOUT_GAIN and not self._done() and self._best is not None:
-            now = self._best.values[self._places.choices]
-            found = moves.step(now, self._gap_target * SUB_GAP, self._good_enough(), self._deadline - KEEP_S)
-            if found is None:
+            now = self._best.values
+            with ThreadPoolExecutor(max_workers=1) as other:
+                again = None
+                if schedules is not None:
+                    again = other.submit(schedules.better, now, RECREATED, self._deadline - KEEP_S)
+                found = moves.step(
+                    now[self._places.choices], self._gap_target * SUB_GAP, self._good_enough(), self._deadline - KEEP_S
+                )
+                recreated = None if again is None else again.result()
+            better = found is not None and self._offer(self._places.choices, found)
+            better = self._offer_plan(recreated) or better
+            if found is None and not better:
                 return
-            idle = 0 if self._offer(self._places.choices, found) else idle + 1
+            idle = 0 if better else idle + 1
 
     def _whole(self, **options: int) -> None:
         """Solve the whole program with what is known, for the time left."""

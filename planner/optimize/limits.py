@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.errors import Infeasible
+from planner.objective import CARBON, COST
 from planner.optimize.curves import SEGMENTS, fit_curves, least_above
 from planner.optimize.labels import labels
 from planner.timegrid import iso
@@ -66,11 +67,19 @@ class BlockLimits:
 
 
 def block_limits(week: Week, block: Block) -> BlockLimits:
-    """Return a block's limits.
+    """Return a block's limits; IT power also stays within what holds in the heat that the week keeps clear of.
 
     Raises:
         Infeasible: The idle power alone is above what the block can carry in some slot.
     """
+    limits = _limits(week, block)
+    clash = np.flatnonzero(limits.idle_kw > limits.it_max_kw)
+    if clash.size:
+        raise _idle_too_high(week, limits, int(clash[0]), clash.size)
+    return limits
+
+
+def _limits(week: Week, block: Block) -> BlockLimits:
     dry_c, wet_c = week.signals.dry_bulb_c, week.signals.wet_bulb_c
     idle = week.idle_kw(block)
     asked = (idle, most_it_kw(week, block))
@@ -87,14 +96,13 @@ def block_limits(week: Week, block: Block) -> BlockLimits:
     reach = np.minimum(capacity, imported + solar + wind + _steady_kw(block))
     whole = fit_curves(block.plant, envelope, dry_c, wet_c, asked)
     it_max = np.minimum(envelope.w_max_kw, whole.within_kw(reach)) * (1.0 - POWER_MARGIN)
+    if week.in_heat is not None:
+        # idle GPUs stay powered where only the heat would not carry them: a chance is no reason to power them down
+        it_max = np.minimum(it_max, np.maximum(_limits(week.in_heat, block).it_max_kw, idle))
     curves = whole.between(idle, np.minimum(it_max, asked[1]))
     below = _below(envelope, curves, idle, it_max)
     label = labels([b.name for b in week.blocks])[block.name]
-    limits = BlockLimits(block, label, idle, it_max, capacity, imported, solar, wind, below, curves)
-    clash = np.flatnonzero(idle > it_max)
-    if clash.size:
-        raise _idle_too_high(week, limits, int(clash[0]), clash.size)
-    return limits
+    return BlockLimits(block, label, idle, it_max, capacity, imported, solar, wind, below, curves)
 
 
 def _steady_kw(block: Block) -> float:
@@ -107,7 +115,7 @@ def most_it_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
     """Return the IT power of all GPUs in service at their highest point, kW, shape (T,): no plan takes more."""
     most_kw = np.zeros(week.grid.n_slots)
     for pool in week.pools:
-        options = [option for run in week.runs for option in run.options if option.pool == pool.name]
+        options = [o for run in week.runs for o in run.options if pool.name in week.pool(o.pool).draws(run.gpus)]
         most_w = max([pool.gpu.idle_w_per_gpu, *(p.it_w_per_gpu for o in options for p in o.points)])
         most_kw += pool.share_in(block.name) * pool.gpus_in_service(week.grid) * most_w / 1000.0
     return most_kw
@@ -131,8 +139,25 @@ def _below(
 
 def energy_worth(week: Week) -> npt.NDArray[np.float64]:
     """Return what a kWh of import costs with its carbon, money per kWh, shape (T,); below zero import is paid for."""
-    carbon = week.signals.ci_gco2_per_kwh * week.prices.carbon_per_t / 1e6
-    return np.asarray(week.rates().total_per_kwh + carbon)
+    return weighed(week, week.rates().total_per_kwh)
+
+
+def weighed(week: Week, money_per_kwh: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return what a kWh of import counts with its carbon: at the least, where a goal only counts what is above it.
+
+    Args:
+        week: All inputs.
+        money_per_kwh: What is paid for it, shape (T,).
+    """
+    ci_gco2_per_kwh = week.signals.ci_gco2_per_kwh
+    worth = money_per_kwh + ci_gco2_per_kwh * week.prices.carbon_per_t / 1e6
+    for goal in week.objective.counted:
+        if goal.measure == COST:
+            counts = money_per_kwh if goal.most is None else np.minimum(money_per_kwh, 0.0)
+            worth = worth + goal.money_per_unit * counts
+        elif goal.measure == CARBON and goal.most is None:
+            worth = worth + goal.money_per_unit * ci_gco2_per_kwh / 1000.0
+    return np.asarray(worth)
 
 
 def _idle_too_high(week: Week, limits: BlockLimits, slot: int, count: int) -> Infeasible:

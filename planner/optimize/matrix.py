@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 TINY = 1e-9  # coefficients below it are noise to the solver
+HALF = 0.5  # between two whole numbers
 
 Floats = "npt.NDArray[np.float64]"
 
@@ -52,6 +53,17 @@ class Matrix:
     def n_rows(self) -> int:
         """Count of rows, M."""
         return len(self.row_lower)
+
+    def within(self, columns: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> bool:
+        """Return whether whole values, shape (C,), lie within the bounds of their columns, shape (C,)."""
+        inside = (values >= self.lower[columns] - HALF) & (values <= self.upper[columns] + HALF)
+        return bool(inside.all())
+
+    def held(self, columns: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> Matrix:
+        """Return the program with columns, shape (C,), held at values, shape (C,)."""
+        lower, upper = self.lower.copy(), self.upper.copy()
+        lower[columns], upper[columns] = values, values
+        return replace(self, lower=lower, upper=upper)
 
     def with_whole(self, whole: npt.NDArray[np.bool_]) -> Matrix:
         """Return the program with other columns whole, shape (N,)."""

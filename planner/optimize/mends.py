@@ -27,7 +27,9 @@ from planner.optimize.changes import (
     Several,
 )
 from planner.optimize.keeping import Promise, can_keep, conflict, promises_of
+from planner.optimize.order_changes import lag_kinds
 from planner.optimize.search import plan
+from planner.optimize.supply_changes import supply_kinds
 from planner.timegrid import local_midnight
 
 if TYPE_CHECKING:
@@ -144,6 +146,7 @@ def physics_mends(week: Week, options: PlanOptions) -> tuple[Mend, ...]:
             kinds.append((partial(FasterRamp, name), MOST_RAMP * power.ramp_kw_per_min))
         if battery is not None and battery.final_share > battery.min_share:
             kinds.append((partial(_emptier, block), battery.final_share - battery.min_share))
+        kinds += supply_kinds(week, block)
         for make, most in kinds:
             size = _smallest(partial(_feasible, week, make), most)
             change = None if size is None else make(size)
@@ -191,12 +194,15 @@ class _Search:
             yield partial(MoreCooling, name), block.plant.rated_it_kw, False
             if block.power.ramp_kw_per_min is not None:
                 yield partial(FasterRamp, name), block.power.ramp_kw_per_min, False
-        for pool in pools.values():
+        names = dict.fromkeys(name for pool in pools.values() for name in pool.draws(0))
+        for pool in map(week.pool, names):
             most = max(*(run.gpus for run in self._runs), *(count for _, count in pool.commissioning))
             yield partial(_more_gpus, pool), float(most), True
         for run in self._runs:
             if run.earliest_start > week.grid.start:
                 yield partial(_earlier, week, run), float(math.ceil(week.grid.position(run.earliest_start))), True
+            for make, most_h in lag_kinds(week, run):
+                yield make, most_h, False
 
     def _sized(self, make: Callable[[float], Change], most: float, *, whole: bool) -> Iterator[Mend]:
         size = _smallest(lambda s: self._possible(make(s)), most, whole=whole)

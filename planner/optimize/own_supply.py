@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pulp
 
-from planner.optimize.agreements import least_worth
+from planner.optimize.agreements import least_money
 from planner.optimize.columns import Column, Terms
+from planner.optimize.limits import weighed
 from power.export import export_price_per_kwh
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def add_own(prob: pulp.LpProblem, week: Week, limits: BlockLimits, power_kw: flo
     if block.export is not None:
         most = np.minimum(block.export.limit_kw, limits.capacity_kw) / power_kw
         export = tuple(prob.add_variable(f"export_{name}_{t}", 0, float(most[t])) for t in slots)
-        pays = export_price_per_kwh(block.export, week.signals.price_per_kwh) > least_worth(week)
+        earned = export_price_per_kwh(block.export, week.signals.price_per_kwh)
+        pays = weighed(week, least_money(week) - earned) < 0
         exporting = {int(t): prob.add_variable(f"exporting_{name}_{t}", cat="Binary") for t in np.flatnonzero(pays)}
     return OwnColumns(
         wind=tuple(prob.add_variable(f"wind_{name}_{t}", 0, float(wind[t])) for t in slots) if wind.any() else None,

@@ -197,10 +197,9 @@ class Places:
 def locate(program: Program, index: ColumnIndex) -> Places:
     """Return where a program's columns stand."""
     gangs = tuple(tuple(_option(gang, option, index) for option in gang.options) for gang in program.gangs)
-    paid = least_worth(program.week) < 0
     choices = [o.on[o.on >= 0] for gang in gangs for o in gang]
     choices.append(np.array([o.chosen for gang in gangs for o in gang if o.chosen >= 0], dtype=np.int64))
-    blocks = tuple(_block(block, index, program.power_kw, paid) for block in program.blocks)
+    blocks = tuple(_block(block, index, program) for block in program.blocks)
     side = [column for block in program.blocks for column in whole_columns(block.own)]
     side += [c.bought for c in program.site.contracts if c.bought is not None and c.contract.all_or_none]
     return Places(
@@ -238,7 +237,8 @@ def _option(gang: Gang, option: GangOption, index: ColumnIndex) -> OptionPlaces:
     )
 
 
-def _block(block: BlockColumns, index: ColumnIndex, power_kw: float, paid: npt.NDArray[np.bool_]) -> BlockPlaces:
+def _block(block: BlockColumns, index: ColumnIndex, program: Program) -> BlockPlaces:
+    power_kw, paid = program.power_kw, least_worth(program.week.here(block.limits.block)) < 0
     battery, store = block.battery, block.limits.block.battery
     curves = block.limits.curves
     upper = np.full(len(block.it), -1, dtype=np.int64)

@@ -57,6 +57,8 @@ def polish(
 ) -> Polished | None:
     """Return the best values with some choices fixed, or None if they leave no solution or no time.
 
+    Choices outside the bounds of their columns, such as those of hours that have passed, leave no solution.
+
     Args:
         matrix: The program.
         places: Where its columns stand.
@@ -65,6 +67,8 @@ def polish(
         deadline: Reading of the monotonic clock at which to give up.
     """
     held: list[Row] = []
+    if not matrix.within(columns, np.round(values)):
+        return None
     for _ in range(SETTLES):
         settled = settle(matrix.with_rows(held), places.side, columns, np.round(values), deadline)
         if settled is None:

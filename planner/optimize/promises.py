@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.objective import BY_PRICE
 from planner.optimize.causes import Solved, cause
 from planner.optimize.limits import energy_worth
 from planner.schedule import Shortfall
@@ -62,12 +64,14 @@ def _shortfall(solved: Solved, place: int, due: Due, short: float) -> Shortfall:
 
 def _why(program: Program, fact: RunFacts) -> str:
     week = program.week
+    if fact.option is not None:
+        week = week.here(week.block(week.pool(fact.option.pool).block))
     if fact.option is None or not fact.on.any():
         return "does not run: nothing is due" if fact.gang.work_h <= 0 else "does not run in this horizon"
     ci, price = week.signals.ci_gco2_per_kwh, week.rates().total_per_kwh
     hours = fact.on.sum() * week.grid.slot_h
     spells = int((np.diff(np.concatenate([[False], fact.on]).astype(int)) > 0).sum())
-    worth = energy_worth(week)
+    worth = energy_worth(replace(week, objective=BY_PRICE))
     mine, mean = worth[fact.on].mean(), worth.mean()
     dearer = mine > mean + SAME_SHARE * abs(mean)
     return (

@@ -31,13 +31,22 @@ class Relaxation:
         matrix: The whole program, or a smaller one.
         hulls: Where cuts come from.
         column: Place in `matrix` of every column of the whole program, shape (N,).
+        basis: Status of every column and row of `matrix` to start from (`Highs.statuses`), or None.
     """
 
-    def __init__(self, matrix: Matrix, hulls: Sequence[HullCuts], column: npt.NDArray[np.int64]) -> None:
+    def __init__(
+        self,
+        matrix: Matrix,
+        hulls: Sequence[HullCuts],
+        column: npt.NDArray[np.int64],
+        basis: tuple[Sequence[int], Sequence[int]] | None = None,
+    ) -> None:
         self.rows: list[Row] = []
-        self._hulls, self._column = hulls, column
-        self._highs = Highs(matrix, whole=False, solver=first_solver(matrix))
-        self._first = True
+        self._hulls, self._column, self._n_rows = hulls, column, matrix.n_rows
+        self._highs = Highs(matrix, whole=False, solver=first_solver(matrix) if basis is None else "simplex")
+        self._first = basis is None
+        if basis is not None:
+            self._highs.start_at(*basis)
 
     def solve(self, deadline: float, rounds: int) -> Answer:
         """Solve, adding rounds of cuts as long as each is worth its time.
@@ -78,6 +87,10 @@ class Relaxation:
         """Change the bounds of columns."""
         self._highs.bound_columns(self._column[columns], lower, upper)
 
+    def statuses(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the basis of the last solve: the status of every column, and of every row with the cuts behind."""
+        return self._highs.statuses()
+
     def _run(self, deadline: float) -> Answer:
         answer = self._highs.run(seconds_left(deadline))
         return answer if answer.values is None else replace(answer, values=answer.values[self._column])
@@ -85,6 +98,18 @@ class Relaxation:
     def tight_rows(self, x: npt.NDArray[np.float64]) -> list[Row]:
         """Return the cuts that hold `x` back."""
         return [row for row in self.rows if row.values @ x[row.columns] > row.upper - TIGHT]
+
+    def prices(self, x: npt.NDArray[np.float64]) -> tuple[list[Row], npt.NDArray[np.float64]]:
+        """Return the cuts that hold the last optimum `x` back, and the duals of the program's rows, then of these.
+
+        All are nothing where the last solve ran out of time.
+        """
+        dual, cuts = self._highs.row_duals(), self.tight_rows(x)
+        if len(dual) != self._n_rows + len(self.rows):
+            dual = np.zeros(self._n_rows + len(self.rows))
+        held = {id(row) for row in cuts}
+        kept = [self._n_rows + i for i, row in enumerate(self.rows) if id(row) in held]
+        return cuts, np.append(dual[: self._n_rows], dual[kept])
 
 
 def first_solver(matrix: Matrix) -> str:

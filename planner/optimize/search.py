@@ -6,34 +6,29 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from planner.errors import ConfigError
-from planner.optimize.causes import Solved
+from planner.optimize.choices import column_values
 from planner.optimize.conflicts import infeasible
-from planner.optimize.extract import cooling_fits, schedule
-from planner.optimize.facts import run_facts
-from planner.optimize.incumbent import Incumbent, Search
+from planner.optimize.incumbent import Search
+from planner.optimize.lexicographic import in_order
 from planner.optimize.matrix import from_pulp
 from planner.optimize.model import build
 from planner.optimize.places import locate
-from planner.optimize.promises import shortfalls, why_lines
-from planner.optimize.scale import check_supported, plan_many, unsupported
-from planner.schedule import Plan
-from planner.stagger import longest_moves, staggered
+from planner.optimize.result import Found, plan_of, size_of, term_money
+from planner.optimize.scale import plan_many, unsupported
+from planner.optimize.size import check_size
+from planner.stagger import longest_moves
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from collections.abc import Sequence
 
-    from planner.optimize.matrix import ColumnIndex
-    from planner.optimize.model import Program
+    from planner.optimize.choices import Choices
+    from planner.schedule import Plan
     from planner.week import Week
 
 LONGEST_S = 86_400.0
-MOST_DECISIONS = 1_000_000  # some 2.5 GB and minutes to build
 MANY = 40  # runs; beyond them classes of like runs give the better plan in the same time
-METHODS = ("auto", "whole", "classes")
-GAP_NOISE = 1e-7  # a program solved to its end leaves this much between its two numbers
+METHODS = ("auto", "gangs", "scale")
 
 
 @dataclass(frozen=True)
@@ -43,8 +38,8 @@ class PlanOptions:
     Args:
         gap_target: Certified gap at which the search stops, share of the objective.
         time_limit_s: Seconds after which the best plan so far is taken, from the call on; at most a day.
-        method: "whole" for the whole program, "classes" for classes of like runs (`planner.optimize.scale`), "auto" for
-            classes where there are more than `MANY` runs and the week has no part that only the whole program plans.
+        method: "gangs" for the whole program, "scale" for classes of like runs (`planner.optimize.scale`), "auto" for
+            "scale" where there are more than `MANY` runs and the week has no part that only the whole program plans.
     """
 
     gap_target: float = 0.01
@@ -60,7 +55,7 @@ class PlanOptions:
             raise ConfigError(f"method is {self.method!r}; it must be one of {', '.join(METHODS)}")
 
 
-def plan(week: Week, options: PlanOptions) -> Plan:
+def plan(week: Week, options: PlanOptions, starts: Sequence[Choices] = ()) -> Plan:
     """Return the best plan found for a week, with its certified gap.
 
     The same week and options give the same schedule as long as the gap target is reached more than a second before the
@@ -69,76 +64,41 @@ def plan(week: Week, options: PlanOptions) -> Plan:
     Args:
         week: All inputs.
         options: Gap target and time limit.
+        starts: Plans of this week, or of one much like it, that the search begins with.
 
     Raises:
         Infeasible: Physics leaves no plan even with every gang off; names the rows that clash.
         ConfigError: A run's on/off grid is no whole number of slots, or the week is larger than can be planned.
+        Unfit: A start is no plan of this week.
     """
+    if week.objective.order:
+        return in_order(week, options, plan)
     if _by_classes(week, options):
-        return plan_many(week, options.gap_target, options.time_limit_s)
-    _check_size(week)
+        return plan_many(week, options.gap_target, options.time_limit_s, starts[0] if starts else None)
+    check_size(week)
     began = time.monotonic()
     deadline = began + options.time_limit_s
     program = build(longest_moves(week))
     matrix, index = from_pulp(program.problem)
     places = locate(program, index)
     build_s = time.monotonic() - began
-    found = Search(program, matrix, places, options.gap_target, deadline).run()
+    known = [column_values(program, index, places, choices) for choices in starts]
+    found = Search(program, matrix, places, options.gap_target, deadline, known, index, options.time_limit_s).run()
     if found is None:
         raise infeasible(program, matrix)
-    x = found.values
-    facts = run_facts(program, places, x)
-    terms = _terms(program, index, x)
-    objective = sum(value for _, value in terms)
-    bound = min(found.bound * program.power_kw, objective)
-    gap = _gap(objective, bound)
-    in_time = gap <= max(options.gap_target, GAP_NOISE)
-    return Plan(
-        schedule=staggered(week, schedule(program, places, x, why_lines(program, facts))),
-        status="optimal" if in_time else "time-limit",
-        objective=objective,
-        bound=bound,
-        mip_gap=gap,
-        terms=terms,
-        shortfalls=shortfalls(Solved(program, places, x, facts, objective - bound, gap, in_time)),
-        build_s=build_s,
-        solve_s=time.monotonic() - began - build_s,
-        size=_size(found),
-        cooling=cooling_fits(program, places, x),
+    terms = term_money(program, index, found.values)
+    return plan_of(
+        week,
+        program,
+        index,
+        places,
+        Found(found.values, terms, found.bound * program.power_kw, size_of(found)),
+        gap_target=options.gap_target,
+        seconds=(build_s, time.monotonic() - began - build_s),
     )
 
 
 def _by_classes(week: Week, options: PlanOptions) -> bool:
     if options.method == "auto":
         return len(week.runs) > MANY and not unsupported(week)
-    return options.method == "classes"
-
-
-def _check_size(week: Week) -> None:
-    decisions = sum(week.grid.n_slots * (len(option.points) + 1) for run in week.runs for option in run.options)
-    if decisions > MOST_DECISIONS:
-        check_supported(week)
-        raise ConfigError(
-            f"the week has {decisions:,} decisions ({len(week.runs):,} runs, {week.grid.n_slots} slots, their pools "
-            f"and power limits); at most {MOST_DECISIONS:,} can be planned at once",
-            fix="plan fewer runs or longer slots, or name fewer pools and power_limits_w for each run",
-        )
-
-
-def _gap(objective: float, bound: float) -> float:
-    if objective - bound <= GAP_NOISE * max(1.0, abs(objective)):
-        return 0.0
-    return (objective - bound) / abs(objective) if objective else 1.0
-
-
-def _terms(program: Program, index: ColumnIndex, x: npt.NDArray[np.float64]) -> tuple[tuple[str, float], ...]:
-    money = []
-    for name, columns in program.terms.items():
-        places = index.many([c for c, _ in columns])
-        coefficients = np.array([c for _, c in columns])
-        money.append((name, float(coefficients @ x[places]) * program.power_kw if columns else 0.0))
-    return tuple(money)
-
-
-def _size(found: Incumbent) -> tuple[tuple[str, int], ...]:
-    return (("columns", found.columns), ("rows", found.rows), ("binaries", found.binaries), ("cuts", found.cuts))
+    return options.method == "scale"

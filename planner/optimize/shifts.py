@@ -1,6 +1,7 @@
 """Spells moved, stretched and cut by whole cells, one at a time, as long as that makes the plan better.
 
-In a small program a linear program per move, solved from the last basis, costs milliseconds.
+In a small program a linear program per move, solved from the last basis, costs milliseconds; most moves are ruled out
+before (`planner.optimize.move_bounds`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.optimize.move_bounds import MoveBounds
 from planner.optimize.solver import Highs, seconds_left
 
 if TYPE_CHECKING:
@@ -35,16 +37,20 @@ class Shifts:
     """
 
     def __init__(self, matrix: Matrix, places: Places) -> None:
-        self._places = places
+        self._matrix, self._places = matrix, places
         self._highs = Highs(matrix, whole=False)
+        self._bounds = MoveBounds(matrix, places.choices)
 
-    def better(self, x: npt.NDArray[np.float64], objective: float, deadline: float) -> npt.NDArray[np.float64]:
+    def better(
+        self, x: npt.NDArray[np.float64], objective: float, deadline: float, most_tries: int = MOST_TRIES
+    ) -> npt.NDArray[np.float64]:
         """Return the choices reached when no move helps any more, or the tries or the time are used up.
 
         Args:
             x: Column values of a plan, shape (N,).
             objective: Its objective.
             deadline: Reading of the monotonic clock at which to stop.
+            most_tries: Moves that are tried at most.
 
         Returns:
             Values of `Places.choices`, shape (C,).
@@ -52,27 +58,34 @@ class Shifts:
         best, now = objective, np.round(x)
         options = [o for gang in self._places.gangs for o in gang if (now[o.on[o.on >= 0]] > 0).any()]
         tries, since = 0, 0
-        while since < len(options) and tries < MOST_TRIES:
+        while since < len(options) and tries < most_tries:
             option = options[0]
             options = [*options[1:], option]
             since += 1
             for moved in _moved(option, now):
-                if tries == MOST_TRIES or seconds_left(deadline) <= 0:
+                if tries == most_tries or seconds_left(deadline) <= 0:
                     break
                 tries += 1
-                enough = best - WORTH * abs(best)
-                value = self._value(moved, enough, deadline)
-                if value < enough:
+                if self.least(moved[self._places.choices]) >= best:
+                    continue
+                value = self._value(moved, deadline)
+                if value < best - WORTH * abs(best):
                     best, now, since = value, moved, 0
                     break
         return now[self._places.choices]
 
-    def _value(self, x: npt.NDArray[np.float64], enough: float, deadline: float) -> float:
+    def least(self, choices: npt.NDArray[np.float64]) -> float:
+        """Return what values of `Places.choices` cost at the least, by what was solved for; infinity for no plan."""
+        return self._bounds.least(choices)
+
+    def _value(self, x: npt.NDArray[np.float64], deadline: float) -> float:
         choices = self._places.choices
-        self._highs.set(objective_bound=enough)  # the dual simplex stops as soon as this move is no gain
         self._highs.bound_columns(choices, x[choices], x[choices])
         answer = self._highs.run(seconds_left(deadline), aside=False)
-        return np.inf if answer.status != "optimal" or answer.objective is None else answer.objective
+        if answer.status != "optimal" or answer.objective is None:
+            return np.inf
+        self._bounds.learn(answer.objective, x[choices], self._highs.column_duals()[choices])
+        return answer.objective
 
 
 def _moved(option: OptionPlaces, x: npt.NDArray[np.float64]) -> Iterator[npt.NDArray[np.float64]]:

@@ -97,9 +97,9 @@ class Highs:
         """Change the bounds of columns."""
         self._highs.changeColsBounds(len(columns), columns.astype(np.int32), lower, upper)
 
-    def price_columns(self, cost: npt.NDArray[np.float64]) -> None:
-        """Change the cost of all columns, shape (N,)."""
-        self._highs.changeColsCost(len(cost), np.arange(len(cost), dtype=np.int32), cost)
+    def price_columns(self, cost: npt.NDArray[np.float64], first: int = 0) -> None:
+        """Change the cost of columns from one on, shape (C,)."""
+        self._highs.changeColsCost(len(cost), np.arange(first, first + len(cost), dtype=np.int32), cost)
 
     def add_rows(self, rows: Sequence[Row]) -> None:
         """Add rows; the last basis stays usable."""
@@ -110,6 +110,20 @@ class Highs:
         values = np.concatenate([r.values for r in rows])
         lower, upper = np.full(len(rows), -highspy.kHighsInf), np.array([r.upper for r in rows])
         self._highs.addRows(len(rows), lower, upper, len(columns), starts, columns, values)
+
+    def add_columns(self, cost: Floats, entries: Sequence[tuple[npt.NDArray[np.int64], Floats]]) -> None:
+        """Add columns from 0 up with their cost, shape (K,), rows and coefficients; the last basis stays usable."""
+        if not entries:
+            return
+        starts = np.cumsum([0] + [len(rows) for rows, _ in entries])[:-1].astype(np.int32)
+        rows = np.concatenate([rows for rows, _ in entries]).astype(np.int32)
+        values = np.concatenate([values for _, values in entries])
+        free = np.full(len(cost), highspy.kHighsInf)
+        self._highs.addCols(len(cost), cost, np.zeros(len(cost)), free, len(rows), starts, rows, values)
+
+    def row_duals(self) -> Floats:
+        """Return what the objective changes by per unit of each row's active side, of the last run's optimum."""
+        return np.array(self._highs.getSolution().row_dual)
 
     def mark(self) -> None:
         """Keep the rows and the basis of the last run, to come back to."""
@@ -161,6 +175,23 @@ class Highs:
             np.array([status == basic for status in basis.row_status]),
             np.array([status == basic for status in basis.col_status]),
         )
+
+    def column_duals(self) -> npt.NDArray[np.float64]:
+        """Return what the objective changes by per unit of each column's active bound, of the last run, shape (N,)."""
+        return np.array(self._highs.getSolution().col_dual)
+
+    def statuses(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the basis of the last run: HiGHS's number for every column and every row."""
+        basis = self._highs.getBasis()
+        return tuple(int(s) for s in basis.col_status), tuple(int(s) for s in basis.row_status)
+
+    def start_at(self, columns: Sequence[int], rows: Sequence[int]) -> None:
+        """Start the next run at a basis, which need not be quite one of this program: HiGHS repairs it."""
+        basis = highspy.HighsBasis()
+        basis.valid = basis.alien = True
+        basis.col_status = [highspy.HighsBasisStatus(s) for s in columns]
+        basis.row_status = [highspy.HighsBasisStatus(s) for s in rows]
+        self._highs.setBasis(basis)
 
     def _read(self) -> Answer:
         info = self._highs.getInfo()

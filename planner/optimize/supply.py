@@ -173,11 +173,11 @@ def add_packing(prob: pulp.LpProblem, week: Week, gangs: Sequence[Gang]) -> None
     """Gangs on in a pool need no more GPUs than are in service; one row per stretch in which nothing can change."""
     called = labels([pool.name for pool in week.pools])
     for pool in week.pools:
-        users = [(g, o) for g in gangs for o in g.options if o.pool.name == pool.name]
+        users = [(g, o, o.pool.draws(g.run.gpus).get(pool.name, 0)) for g in gangs for o in g.options]
         in_service = pool.gpus_in_service(week.grid)
         seen: set[tuple[int, frozenset[str]]] = set()
         for t in range(week.grid.n_slots):
-            on = [(o.on[c], g.run.gpus) for g, o in users if (c := int(g.cells.of_slot[t])) in o.on]
+            on = [(o.on[c], n) for g, o, n in users if n and (c := int(g.cells.of_slot[t])) in o.on]
             if not on or sum(gpus for _, gpus in on) <= in_service[t]:
                 continue
             key = (int(in_service[t]), frozenset(y.name for y, _ in on))

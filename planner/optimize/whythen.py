@@ -14,6 +14,7 @@ from scipy import sparse
 
 from planner.optimize.duals import price
 from planner.optimize.fixed import fix_values
+from planner.optimize.room import crowded_slots
 from planner.optimize.solver import Highs
 from planner.slots import spells
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from planner.optimize.supply import BlockColumns
 
 GAP, NODES, SECONDS = 1e-7, 500, 60.0
+PLAIN = {"mip_allow_restart": False, "mip_heuristic_run_rins": False, "mip_heuristic_run_rens": False}
+"""What HiGHS leaves out: on one run's choices it takes longer than the tree, which proves the best hours anyway."""
 TIGHT = 1e-7
 NEAR_LIMIT = 0.999
 
@@ -124,7 +127,7 @@ def _searched(
     upper[closed] = 0.0
     whole[free] = True
     searched = replace(matrix, lower=lower, upper=upper, whole=whole)
-    answer = Highs(searched, whole=True, mip_rel_gap=GAP, mip_max_nodes=NODES).run(SECONDS)
+    answer = Highs(searched, whole=True, mip_rel_gap=GAP, mip_max_nodes=NODES, **PLAIN).run(SECONDS)
     if answer.values is None:
         return None, values, answer.bound
     values = np.where(others, values, np.round(answer.values[columns]))
@@ -180,17 +183,18 @@ def _peaks(plan: Fixed, other: Fixed) -> list[tuple[float, str]]:
 def _crowded(fixed: Fixed, run: int, pool: str, window: tuple[int, int]) -> int:
     """Return in how many slots outside the window, in which the run is off, other runs leave too few GPUs for it."""
     week, x = fixed.program.week, fixed.polished.values
-    used, mine = np.zeros(week.grid.n_slots), np.zeros(week.grid.n_slots, dtype=bool)
+    mine, others = np.zeros(week.grid.n_slots, dtype=bool), []
     for r, options in enumerate(fixed.places.gangs):
         for option in options:
-            if option.pool == pool:
-                on = _on(option, x, week.grid.n_slots)
-                mine |= on if r == run else False
-                used += 0.0 if r == run else on * option.gpus
+            on = _on(option, x, week.grid.n_slots)
+            if r != run:
+                others.append((option.pool, option.gpus, on))
+            elif option.pool == pool:
+                mine |= on
     outside = np.ones(week.grid.n_slots, dtype=bool)
     outside[window[0] : window[1]] = False
     gpus = fixed.program.gangs[run].run.gpus
-    return int((outside & ~mine & (used + gpus > week.pool(pool).gpus_in_service(week.grid))).sum())
+    return int((outside & ~mine & crowded_slots(week, week.pool(pool), gpus, others)).sum())
 
 
 def _limits(priced: Priced, block: BlockColumns, on: npt.NDArray[np.bool_]) -> list[tuple[float, str]]:

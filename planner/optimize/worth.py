@@ -13,21 +13,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from planner.errors import GridpaceError, Infeasible
+from planner.errors import GridpaceError
 from planner.optimize.changes import BiggerBattery, Deadline, MoreGpus, MorePower, Warmer
-from planner.optimize.choices import Unfit
-from planner.optimize.cuts import HullCuts, packings
 from planner.optimize.duals import Aligned, effects
 from planner.optimize.fixed import Worth, fix, fix_values, worth_of
 from planner.optimize.greedy import Greedy, Pace
-from planner.optimize.incumbent import ROOT_ROUNDS
 from planner.optimize.matrix import from_pulp
 from planner.optimize.model import build
-from planner.optimize.relaxation import Relaxation
 from planner.optimize.shifts import Shifts
 from planner.optimize.solver import Highs
+from planner.optimize.warm import relaxed
 from planner.stagger import longest_moves
 
 if TYPE_CHECKING:
@@ -38,6 +33,7 @@ if TYPE_CHECKING:
     from planner.optimize.duals import Priced
     from planner.optimize.fixed import Fixed
     from planner.optimize.matrix import ColumnIndex, Matrix
+    from planner.optimize.warm import Warm
     from planner.week import Week
 
 TRIAL_SHARE = 1e-5  # of a block's capacity: the step by which the program's data are differenced
@@ -154,43 +150,104 @@ def load_prices(priced: Priced) -> tuple[LoadPrice, ...]:
     for block in fixed.program.blocks:
         rows = [row_of[f"balance_{block.limits.label}_{t}"] for t in range(len(block.it))]
         # the row's side is in power units, the objective in as many units of money
-        parts = [d.row[rows] / slot_h for d in (priced.total, priced.carbon_kg, priced.lateness)]
-        for t, (total, carbon_kg, late) in enumerate(zip(*parts, strict=True)):
-            worth = Worth(float(total), float(carbon_kg), float(late), carbon_price)
+        duals = (priced.total, priced.carbon_kg, priced.lateness, priced.over_budget)
+        for t, amounts in enumerate(zip(*(d.row[rows] / slot_h for d in duals), strict=True)):
+            total, carbon_kg, late, beyond = (float(amount) for amount in amounts)
+            worth = Worth(total, carbon_kg, late, carbon_price, beyond)
             found.append(LoadPrice(block.limits.block.name, t, worth))
     return tuple(found)
 
 
-def change_worths(
-    fixed: Fixed, week: Week, choices: Choices, about: Callable[[str, str], bool]
-) -> tuple[ChangeWorth, ...]:
-    """Return what the changes that one asks about are worth: supply temperature, batteries, deadlines, GPUs.
+@dataclass(frozen=True)
+class AskedChange:
+    """A change that one asks about.
 
     Args:
-        fixed: The plan's program.
+        change: The change.
+        subject: ("run" | "block" | "pool", its name).
+        moves: Whether it is of use only to other hours, so that runs are moved and the rest is bounded.
+        same_gpus: Whether gangs and GPUs stay as they are.
+    """
+
+    change: Change
+    subject: tuple[str, str]
+    moves: bool = False
+    same_gpus: bool = True
+
+
+def asked_changes(week: Week, about: Callable[[str, str], bool]) -> tuple[AskedChange, ...]:
+    """Return the changes that one asks about: supply temperature, batteries, deadlines, GPUs.
+
+    Args:
         week: The week.
-        choices: The plan's.
         about: Whether the run, block or pool of a name is asked about.
     """
-    found: list[ChangeWorth] = []
+    found: list[AskedChange] = []
     for block in week.blocks:
         if not about("block", block.name):
             continue
-        found.append(_kept(fixed, week, choices, Warmer(block.name, 1.0), ("block", block.name)))
+        found.append(AskedChange(Warmer(block.name, 1.0), ("block", block.name)))
         if block.battery is not None and block.battery.energy_kwh > 0.0:
             step_kwh = min(STEP_KWH, block.battery.energy_kwh)
-            found.append(_kept(fixed, week, choices, BiggerBattery(block.name, step_kwh), ("block", block.name)))
+            found.append(AskedChange(BiggerBattery(block.name, step_kwh), ("block", block.name)))
     for run in week.runs:
         for stage in run.stages if about("run", run.name) else ():
             if week.grid.start < stage.deadline < week.grid.end:
                 # a deadline that leaves the horizon would take work out of it
                 change = Deadline(run.name, stage.name, min(stage.deadline + DAY, week.grid.end))
-                found.append(_moved(fixed, week, choices, change, ("run", run.name)))
+                found.append(AskedChange(change, ("run", run.name), moves=True))
     for pool in week.pools:
-        if about("block", pool.block):
+        if about("block", pool.block) and not pool.spans:
             most = max(count for _, count in pool.commissioning)
-            found.append(_moved(fixed, week, choices, MoreGpus(pool.name, min(STEP_GPUS, most)), ("pool", pool.name)))
+            more = MoreGpus(pool.name, min(STEP_GPUS, most))
+            found.append(AskedChange(more, ("pool", pool.name), moves=True, same_gpus=False))
     return tuple(found)
+
+
+def change_worth(fixed: Fixed, week: Week, choices: Choices, asked: AskedChange, warm: Warm | None) -> ChangeWorth:
+    """Return what a change is worth to a plan.
+
+    Args:
+        fixed: The plan's program.
+        week: The week.
+        choices: The plan's.
+        asked: The change.
+        warm: Where the relaxation of the plan's program ended, or None.
+    """
+    change, told = asked.change, asked.change.told(week)
+
+    def without(reason: str) -> ChangeWorth:
+        return ChangeWorth(change, asked.subject, told, None, reason=reason)
+
+    try:
+        other = fix(change.apply(week), choices)
+    except ValueError as error:
+        return without(str(error))
+    except GridpaceError as error:
+        return without(error.what)
+    if other is None:
+        return without("the hours as planned leave no plan with it")
+    if not asked.moves:
+        return ChangeWorth(change, asked.subject, told, fixed.worth.less(other.worth))
+    bound, _ = relaxed(other, warm, same_gpus=asked.same_gpus)
+    at_most = None
+    if bound.status == "optimal" and bound.objective is not None:
+        at_most = fixed.worth.total - bound.objective * other.program.power_kw
+    return ChangeWorth(change, asked.subject, told, fixed.worth.less(_moved(other).worth), at_most)
+
+
+def _moved(other: Fixed) -> Fixed:
+    """Return the best of a changed program with runs moved, and with the planner's first plans."""
+    best, deadline = other, time.monotonic() + MOVE_S
+    moves = Shifts(other.whole, other.places)
+    moved = moves.better(other.polished.values, other.polished.objective, deadline)
+    for values in (moved, *(Greedy(other.program, pace).choices(other.places) for pace in Pace)):
+        if moves.least(values) > best.polished.objective:
+            continue
+        seen = fix_values(other.program, other.whole, other.index, other.places, other.places.choices, values)
+        if seen is not None and seen.worth.total < best.worth.total:
+            best = seen
+    return best
 
 
 def _step(priced: Priced, stepped: Aligned, slot: int) -> Worth | None:
@@ -203,41 +260,3 @@ def _step(priced: Priced, stepped: Aligned, slot: int) -> Worth | None:
 
 def _arrays(week: Week) -> tuple[Matrix, ColumnIndex]:
     return from_pulp(build(longest_moves(week)).problem)
-
-
-def _kept(fixed: Fixed, week: Week, choices: Choices, change: Change, subject: tuple[str, str]) -> ChangeWorth:
-    told = change.told(week)
-    try:
-        other = fix(change.apply(week), choices)
-    except ValueError as error:
-        return ChangeWorth(change, subject, told, None, reason=str(error))
-    except (Unfit, Infeasible) as error:
-        return ChangeWorth(change, subject, told, None, reason=error.what)
-    if other is None:
-        return ChangeWorth(change, subject, told, None, reason="the hours as planned leave no plan with it")
-    return ChangeWorth(change, subject, told, fixed.worth.less(other.worth))
-
-
-def _moved(fixed: Fixed, week: Week, choices: Choices, change: Change, subject: tuple[str, str]) -> ChangeWorth:
-    told = change.told(week)
-    try:
-        other = fix(change.apply(week), choices)
-    except GridpaceError as error:
-        return ChangeWorth(change, subject, told, None, reason=error.what)
-    if other is None:
-        return ChangeWorth(change, subject, told, None, reason="the hours as planned leave no plan with it")
-    best, deadline = other, time.monotonic() + MOVE_S
-    starts = [Greedy(other.program, pace).choices(other.places) for pace in Pace]
-    moved = Shifts(other.whole, other.places).better(other.polished.values, other.polished.objective, deadline)
-    for values in (*starts, moved):
-        seen = fix_values(other.program, other.whole, other.index, other.places, other.places.choices, values)
-        if seen is not None and seen.worth.total < best.worth.total:
-            best = seen
-    hulls = [HullCuts(p) for p in packings(other.program.week, other.places)]
-    relaxed = Relaxation(other.whole, hulls, np.arange(other.whole.n_columns)).solve(
-        time.monotonic() + SECONDS, ROOT_ROUNDS
-    )
-    at_most = None
-    if relaxed.status == "optimal" and relaxed.objective is not None:
-        at_most = fixed.worth.total - relaxed.objective * other.program.power_kw
-    return ChangeWorth(change, subject, told, fixed.worth.less(best.worth), at_most)

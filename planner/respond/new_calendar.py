@@ -9,12 +9,14 @@ import numpy as np
 
 from planner.agreements import ppa_plans
 from planner.calendar_id import content_id
+from planner.carbon_budget import budget_plan, emitted_kg
 from planner.decimals import LAST, published
 from planner.evaluate.promises import KEPT_SHARE
 from planner.respond.course import made_by, windows_of
 from planner.respond.site_load import block_plan, carbon_per_it_kwh
 from planner.takes import best_takes
 from planner.timegrid import iso
+from power.event_limits import as_text
 from trainer_hooks.calendar import RunCalendar, Shortfall
 
 if TYPE_CHECKING:
@@ -26,13 +28,14 @@ if TYPE_CHECKING:
     from planner.respond.answer import Answer
     from planner.respond.course import Course
     from planner.week import Week
+    from power.events import ImportLimit
     from trainer_hooks.contract import BlockPlan, Calendar, ContractPlan
 
 _UNNAMED = "0"
 
 
 def new_calendar(
-    answer: Answer, before: Calendar, events: Sequence[str], asked_sha256: str
+    answer: Answer, before: Calendar, events: Sequence[str], asked_sha256: str, promised: Sequence[ImportLimit]
 ) -> tuple[Calendar, list[RunCalendar]]:
     """Return the calendar of an answer, the same for the same inputs.
 
@@ -41,6 +44,7 @@ def new_calendar(
         before: The calendar in force.
         events: Names of the events.
         asked_sha256: Digest of what they ask for.
+        promised: Most import that it keeps to, those of earlier events too.
 
     Returns:
         The header and the windows of every run in the week's order.
@@ -62,6 +66,9 @@ def new_calendar(
     contracts = _contracts(week, before, import_kw)
     taken_kw = np.sum([plan.take_kw for plan in contracts], axis=0)
     named = " and ".join(events)
+    asked = {"sha256": asked_sha256, "name": named, "answered_from": before.calendar_id}
+    if promised:
+        asked["limits"] = as_text(promised)
     header = replace(
         before,
         calendar_id=_UNNAMED,
@@ -69,7 +76,7 @@ def new_calendar(
         inputs={
             **before.inputs,
             "week": {"sha256": week.sha256},
-            "event": {"sha256": asked_sha256, "name": named, "answered_from": before.calendar_id},
+            "event": asked,
         },
         status=answer.status,
         certified_gap=None,
@@ -77,6 +84,7 @@ def new_calendar(
         blocks=tuple(plans[plan.block] for plan in before.blocks),
         contracts=contracts,
         ppas=ppa_plans(week, import_kw, taken_kw),
+        carbon_budget=budget_plan(week, float(emitted_kg(week, plans).sum())),
         runs=(),
         notes=(*before.notes, f"Changed from {iso(week.issued_at)} on for event {named}."),
     )

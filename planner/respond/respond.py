@@ -10,6 +10,7 @@ import numpy as np
 
 from planner.errors import Infeasible
 from planner.evaluate import evaluate
+from planner.evaluate.event_limits import promised_limits
 from planner.respond.answer import answer
 from planner.respond.demand import asked_of, digest, import_limits, with_signals
 from planner.respond.new_calendar import carries_on, new_calendar
@@ -100,14 +101,16 @@ def respond(
 
     found = _with_lead(week, ahead, agreed.lead_s if limits else 0.0)
     names = tuple(dict.fromkeys(event.name for event in events))
-    after, changed = new_calendar(found, header, names, digest(asks, limits))
     promised = tuple(p for p in (_promised(found.question, limit) for limit in limits) if p is not None)
+    earlier = tuple(limit for limit in promised_limits(header) if limit.event not in names)
+    kept = (*earlier, *promised)
+    after, changed = new_calendar(found, header, names, digest(asks, limits), kept)
     response = Response(
         answer=found,
         before=header,
         after=after,
         was=evaluate(header, runs, replace(seen, issued_at=header.issued_at)),
-        found=evaluate(after, changed, seen, limits=promised),
+        found=evaluate(after, changed, seen, limits=kept),
         delivered=delivered(found, baseline_kw),
         runs=gives_way(found),
         stores=store_gives(found),

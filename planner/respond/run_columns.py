@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.precedence import needed_tokens, waits
 from planner.respond.course import OFF, RUN, made_by, throughput, tokens, useful_s
 from planner.slots import spells
 from power.gpu import at_limit
@@ -122,6 +124,7 @@ def add_run(rows: Rows, question: Question, course: Course) -> RunColumns:
     _ahead_rows(rows, question, found)
     _tier_row(rows, question, found)
     _work_rows(rows, question, found)
+    _follower_rows(rows, question, found)
     return found
 
 
@@ -218,14 +221,31 @@ def _added(rows: Rows, question: Question, course: Course) -> tuple[Mix, ...]:
 def _has_room(question: Question, course: Course, piece: int) -> bool:
     """Return whether the run's pool has GPUs for it in a piece in which it was not to run."""
     assert course.option is not None
-    pool = question.week.pool(course.option.pool)
-    used = sum(
-        c.run.gpus
-        for c in question.courses
-        if c.option is not None and c.option.pool == pool.name and c.state[piece] != OFF
-    )
-    in_service = pool.gpus_in_service(question.week.grid)[question.pieces.slot[piece]]
-    return bool(used + course.run.gpus <= in_service)
+    week, slot = question.week, question.pieces.slot[piece]
+    used: Counter[str] = Counter()
+    for other in question.courses:
+        if other.option is not None and other.state[piece] != OFF:
+            used.update(week.pool(other.option.pool).draws(other.run.gpus))
+    wanted = week.pool(course.option.pool).draws(course.run.gpus)
+    return all(used[name] + n <= week.pool(name).gpus_in_service(week.grid)[slot] for name, n in wanted.items())
+
+
+def _follower_rows(rows: Rows, question: Question, found: RunColumns) -> None:
+    """Who waits for a stage of this run starts no earlier than it is done: it is done as early as need be."""
+    course, pieces = found.course, question.pieces
+    for other in question.courses:
+        if not (other.state != OFF).any():
+            continue
+        starts_s = float(pieces.start_s[(other.state != OFF).argmax()])
+        for after in waits(question.week, other.run):
+            until_s = starts_s - 3600.0 * after.lag_h
+            if after.run != course.run.name or until_s <= question.span.begin_s:
+                continue
+            need = min(needed_tokens(question.week, after), made_by(course, pieces, until_s))
+            terms, fixed = _work_terms(question, found, until_s)
+            if terms:
+                per_h = 3600.0 * course.run.fastest_tokens_per_s
+                rows.row([(c, v / per_h) for c, v in terms], lower=(need - fixed) / per_h - SAME)
 
 
 def _work_terms(question: Question, found: RunColumns, until_s: float) -> tuple[Terms, float]:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.carbon_budget import emitted_kg
 from planner.cold_flows import kept_flows, planned_flows
 from planner.decimals import DECIMALS, ROUNDING, published
 from planner.respond.course import OFF, gang_kw
 from power.battery import states_kwh
-from power.carbon import carbon_kg
-from power.generation import generation_kg
 from thermal.plant import cooling
 
 if TYPE_CHECKING:
@@ -177,11 +176,7 @@ def block_plan(week: Week, block: Block, plan: BlockPlan, flows: Flows, load: Bl
 
 def carbon_per_it_kwh(week: Week, plans: Mapping[str, BlockPlan]) -> npt.NDArray[np.float64]:
     """Return the site's carbon over its IT energy per slot, kg/kWh, shape (T,); 0 where there is no IT energy."""
-    kg, it_kwh = np.zeros(week.grid.n_slots), np.zeros(week.grid.n_slots)
+    kg, it_kwh = emitted_kg(week, plans), np.zeros(week.grid.n_slots)
     for block in week.blocks:
-        plan = plans[block.name]
-        for group, made in zip(block.generators, plan.generators, strict=True):
-            kg += generation_kg(group, np.array(made.generation_kw), week.grid.slot_h)
-        kg += carbon_kg(week.signals.ci_gco2_per_kwh, np.array(plan.import_kw), week.grid.slot_h)
-        it_kwh += np.array(plan.it_kw) * week.grid.slot_h
+        it_kwh += np.array(plans[block.name].it_kw) * week.grid.slot_h
     return np.divide(kg, it_kwh, out=np.zeros_like(kg), where=it_kwh > 0.0)

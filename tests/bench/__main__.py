@@ -20,14 +20,30 @@ BENCHES = {
     "scale": "100 to 10,000 gangs by classes of like runs: certified gap, time, memory, growth (--only, --seed)",
     "weeks": "52 weeks of 2024 in GB and DE-LU: carbon and cost saved (needs the real traces; --jobs N)",
     "forecast": "week-ahead forecasts of 2024 beside the reference's scores (needs the real traces; --zones, --jobs)",
+    "replay": "rolling plans of 2024 in DE-LU and GB beside perfect foresight (needs the real traces; --every, --jobs)",
+    "price_forecasts": "money kept by plans on two published price forecasts (needs the real traces; --every, --jobs)",
+    "trade": "explaining a whole site, and fronts of twelve plans: wall and processor time (--sites, --jobs)",
     "thermal_week": "a hot week planned with a constant PUE and with the plant's curves, judged on the full physics",
     "thermal_peers": "our loops beside TESPy and pandapipes (makes an environment of their own; --env DIR)",
+    "planner_peers": "our programs beside linopy, PyPSA and EMHASS (makes an environment of their own; --env, --case)",
     "overhead": "metering 8 GPUs: the hooks beside ZeusMonitor and CodeCarbon on the twin of NVML (--env DIR)",
     "service": "25,000 node agents polling the service: time to an answer, processor time, memory (--rate)",
     "thermal": "hull gaps and derating of a 20 MW plant beside the reference, and the time they take",
 }
 # An hour, traces that are not in the repository, packages from outside.
-NEED_MORE = ("gangs", "scale", "weeks", "forecast", "thermal_peers", "overhead", "agent")
+NEED_MORE = (
+    "gangs",
+    "scale",
+    "weeks",
+    "forecast",
+    "replay",
+    "price_forecasts",
+    "thermal_peers",
+    "planner_peers",
+    "trade",
+    "overhead",
+    "agent",
+)
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ targets = ["ven-9"]
 simple_shed_share = [0.02, 0.05, 0.07]
 """
 AT = "2024-05-14T12:00:00Z"
+SHOWN = ("report.html", "calendar.ics", "plan.csv", "blocks.csv")
 START = datetime.fromisoformat("2024-05-14T13:00:00+00:00")
 
 
@@ -104,6 +105,7 @@ def test_published_it_is_in_force_and_in_the_ledger(folder, planned_kw):
     import sqlite3
 
     before = current(folder)
+    shown_before = {name: (folder / "week" / name).read_text(encoding="utf-8") for name in SHOWN}
     done = respond(folder, message("SIMPLE", 3, targets=["ven-9"]), "--publish", "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -113,6 +115,11 @@ def test_published_it_is_in_force_and_in_the_ledger(folder, planned_kw):
     with sqlite3.connect(folder / "week" / "ledger.sqlite") as ledger:
         known = {row[0] for row in ledger.execute("select calendar_id from plan")}
     assert {before, told["calendar_id"]} <= known
+    shown_now = {name: (folder / "week" / name).read_text(encoding="utf-8") for name in SHOWN}
+    assert all(shown_now[name] != shown_before[name] for name in SHOWN)
+    assert "Changed from 2024-05-14T12:00:00Z on for event evening cut" in shown_now["report.html"]
+    checked = gridpace("check", "week", "--site", "site.toml", "--offline", cwd=folder)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
     report = gridpace("report", "week", "--site", "site.toml", "--offline", cwd=folder)
     assert report.returncode == 0, report.stderr
 

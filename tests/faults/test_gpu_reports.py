@@ -302,7 +302,7 @@ def names_called(nvml_twin, tmp_path):
             for gpu in machine_gpus(session):
                 readings = (gpu.power_w, gpu.energy_j, gpu.temperature_c, gpu.margin_c, gpu.held_back, gpu.is_split)
                 limits = (gpu.power_limit_w, gpu.enforced_limit_w, gpu.limit_range_w, gpu.module_limit_w)
-                for read in (*readings, *limits, gpu.thermal_limits):
+                for read in (*readings, *limits):
                     read()
                 gpu.set_power_limit_w(300.0)
     return calls.names

@@ -8,6 +8,7 @@ import pytest
 
 from planner.config import SiteFaults, load_site, starter_site
 from planner.config.runs_csv import COLUMNS
+from planner.precedence import After
 from power.flexibility import Flexibility
 
 HEADER = "name,gpus,stages,tokens_per_gpu_s,pools,power_limits_w,earliest_start,min_run_h\n"
@@ -58,13 +59,21 @@ def test_every_key_of_a_run_table_is_a_column(tmp_path):
         "goodput": "failures_per_gpu_day=0.01; restart_s=900",
         "sweep": "sweep.csv",
         "sweep_workload": "mine",
+        "data": "site=my-site; size_tb=40",
         "flexibility": "tier=1; max_loss_share=0.03",
+        "after": "first=s@2",
+    }
+    first = {key: cells[key] for key in ("gpus", "stages", "tokens_per_gpu_s")} | {
+        "name": "first",
+        "tokens_done": "1e12",
     }
     assert set(cells) == set(COLUMNS)
     sweep = "Workload,GPU power cap,throughput,power per GPU\nmine,400,60,390\nmine,550,85,530\nmine,700,100,660\n"
     (tmp_path / "sweep.csv").write_text(sweep, "utf-8")
-    site = _load(tmp_path, ",".join(cells) + "\n" + ",".join(cells.values()) + "\n")
+    rows = [cells, cells.values(), (first.get(key, "") for key in cells)]
+    site = _load(tmp_path, "".join(",".join(row) + "\n" for row in rows))
     run = site.run("x")
+    assert run.after == (After("first", "s", 2.0),)
     assert site.flexibility["x"] == Flexibility(tier=1, max_loss_share=0.03)
     assert run.earliest_start == datetime(2024, 5, 13, 6, tzinfo=UTC)
     assert (run.priority, run.checkpoint_s, run.reload_s, run.min_run_h) == (1, 1.5, 2.0, 3.0)

@@ -11,12 +11,18 @@ from scipy.optimize import linprog
 from planner.optimize.changes import BiggerBattery, MorePower, Warmer
 from planner.optimize.duals import price
 from planner.optimize.fixed import fix
-from planner.optimize.worth import change_worths, hour_prices, load_prices
+from planner.optimize.worth import asked_changes, change_worth, hour_prices, load_prices
 from tests.explained import explained
 from tests.weeks import FULL_POWER, battery, make_block, make_pool, make_run, random_week, tiny_week
 from thermal.plant import room_air
 
 STEP = 1e-3  # of the program's unit of power
+
+
+def of_blocks(found):
+    """What the changes of the blocks are worth."""
+    asked = asked_changes(found.week, lambda kind, _: kind == "block")
+    return [change_worth(found.fixed, found.week, found.choices, one, None) for one in asked]
 
 
 def value(matrix):
@@ -137,7 +143,7 @@ def test_a_warmer_supply_spares_compressors_on_a_hot_day_and_nothing_on_a_cool_o
     for dry_bulb_c, spares in ((30.0, True), (10.0, False)):
         block = make_block(n_slots=8, plant=room_air(1000.0))
         found = explained(tiny_week(blocks=(block,), dry_bulb_c=dry_bulb_c))
-        worth = change_worths(found.fixed, found.week, found.choices, lambda kind, _: kind == "block")[0]
+        worth = of_blocks(found)[0]
         assert isinstance(worth.change, Warmer)
         assert (worth.worth.total > 0.01) is spares
         changed = fix(worth.change.apply(found.week), found.choices)
@@ -150,7 +156,7 @@ def test_a_degree_that_the_chips_do_not_take_is_refused_in_words():
     hot = replace(plant.loop, supply_limit_c=plant.loop.cold_plate.case_limit_c - plant.loop.design_plate_k - 0.1)
     block = replace(found.week.blocks[0], plant=replace(plant, loop=hot))
     found = explained(replace(found.week, blocks=(block,)))
-    worth = change_worths(found.fixed, found.week, found.choices, lambda kind, _: kind == "block")[0]
+    worth = of_blocks(found)[0]
     assert worth.worth is None
     assert "cold_plate_case_limit_c" in worth.reason
 
@@ -162,7 +168,7 @@ def test_a_bigger_battery_is_worth_the_spread_of_prices_less_its_losses():
     run = make_run(work_h=1.0, deadline_h=2.0, points=FULL_POWER)
     week = tiny_week(n_slots=n_slots, blocks=(block,), runs=(run,), price_per_kwh=[0.0, 0.0, 0.5, 0.5])
     found = explained(replace(week, prices=replace(week.prices, carbon_per_t=0.0)))
-    worth = change_worths(found.fixed, found.week, found.choices, lambda kind, _: kind == "block")[1]
+    worth = of_blocks(found)[1]
     assert worth.change == BiggerBattery("hall", 100.0)
     # 80 % of 100 kWh more, at the price of the late hours, less what discharging loses
     assert worth.worth.paid == pytest.approx(80.0 * 0.95 * 0.5, rel=1e-6)
@@ -173,7 +179,7 @@ def test_gpus_that_let_two_gangs_run_at_once_are_worth_their_lateness():
     runs = tuple(make_run(name, 256, work_h=4.0, deadline_h=4.0) for name in ("one", "two"))
     found = explained(tiny_week(pools=(make_pool(gpus=256),), runs=runs))
     assert found.plan.shortfalls
-    worth = change_worths(found.fixed, found.week, found.choices, lambda kind, _: kind == "block")[-1]
+    worth = of_blocks(found)[-1]
     assert worth.told == "256 GPUs more in pool 'a1'"
     assert worth.worth.lateness == pytest.approx(found.fixed.worth.lateness)
     assert worth.worth.total <= worth.at_most + 1e-6

@@ -349,7 +349,7 @@ def test_an_outage_ends_a_spell_as_any_stop_does():
 def test_a_week_larger_than_can_be_planned_is_refused_by_its_size():
     runs = tuple(make_run(f"r{i}") for i in range(40_000))
     with pytest.raises(ConfigError, match=r"1,280,000 decisions \(40,000 runs, 8 slots.*at most 1,000,000"):
-        plan(tiny_week(runs=runs), replace(EXACT, method="whole"))
+        plan(tiny_week(runs=runs), replace(EXACT, method="gangs"))
 
 
 def test_a_run_with_less_work_than_its_shortest_spell_may_stop_when_done():

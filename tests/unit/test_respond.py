@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from planner.errors import ConfigError, Infeasible
+from planner.evaluate.event_limits import promised_limits
 from planner.respond.new_calendar import carries_on
 from power.connection import CapacityStep, Connection
+from power.event_limits import as_text
 from power.events import Ask, Asked
 from power.flexibility import DemandResponse
 from tests.answers import answer_to, decisions, grid_event, limit
@@ -333,6 +335,19 @@ def test_the_calendar_says_what_it_answers():
     assert told["answered_from"] == CALENDAR[0].calendar_id
     assert response.after.issued_at == NOW
     assert response.after.notes[-1].startswith("Changed from 2024-05-13T08:30:00Z on for event cut")
+
+
+def test_the_calendar_carries_the_limits_that_it_keeps_and_later_answers_keep_them_too():
+    first, runs = answered(cut(0.1))
+    (limit_kept,) = promised_limits(first.after)
+    assert (limit_kept.event, limit_kept.limit_kw) == ("cut", first.delivered[0].limit_kw)
+    lower = replace(limit_kept, limit_kw=limit_kept.limit_kw - 5.0)
+    text = as_text([lower, replace(lower, event="other")])
+    before = replace(first.after, inputs={**first.after.inputs, "event": {"limits": text}})
+    second, _ = answered(cut(0.2), calendar=(before, runs))
+    # the same event asks anew in place of what it asked; another one's limit stands
+    assert [limit.event for limit in promised_limits(second.after)] == ["other", "cut"]
+    assert promised_limits(second.after)[0].limit_kw == lower.limit_kw
 
 
 def test_what_is_made_up_later_stays_within_what_the_grid_lets_in():

@@ -18,7 +18,7 @@ from tests.weeks import random_week
 @pytest.mark.parametrize("seed", range(6))
 def test_the_bound_is_below_the_best_plan_of_the_program_of_record(seed):
     week = random_week(seed, n_runs=3, n_slots=10, n_pools=1 + seed % 2, negative_prices=seed % 3 == 0)
-    best = plan(week, PlanOptions(gap_target=0.0, time_limit_s=30.0, method="whole"))
+    best = plan(week, PlanOptions(gap_target=0.0, time_limit_s=30.0, method="gangs"))
     gangs = crowd(longest_moves(week), [block_limits(week, block) for block in week.blocks])
     found = Fluid(gangs, EVERY_RUN).solve(30.0)
     assert found is not None
@@ -35,7 +35,7 @@ def test_the_bound_is_below_the_best_plan_of_the_program_of_record(seed):
 
 def test_with_room_for_all_the_bound_is_near_the_plan():
     week = random_week(4, n_runs=3, n_slots=24, fill=0.4)
-    best = plan(week, PlanOptions(gap_target=0.0, time_limit_s=30.0, method="whole"))
+    best = plan(week, PlanOptions(gap_target=0.0, time_limit_s=30.0, method="gangs"))
     gangs = crowd(longest_moves(week), [block_limits(week, block) for block in week.blocks])
     found = Fluid(gangs, EVERY_RUN).solve(30.0)
     assert found is not None

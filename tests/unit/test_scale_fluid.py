@@ -10,12 +10,14 @@ import pytest
 from planner.optimize.limits import block_limits
 from planner.optimize.matrix import from_pulp
 from planner.optimize.model import build
+from planner.optimize.scale.certificate import Certificate
 from planner.optimize.scale.classes import EVERY_RUN, Fineness, classes
 from planner.optimize.scale.crowd import crowd
 from planner.optimize.scale.fluid import Fluid
+from planner.optimize.scale.plan import TOGETHER
 from planner.optimize.solver import Highs
 from tests.many_gangs import many_gangs
-from tests.weeks import random_week
+from tests.weeks import make_block, make_pool, make_run, random_week, tiny_week
 
 
 def flowing(week):
@@ -64,11 +66,40 @@ def test_the_fluid_weeks_ask_for_what_ties_them():
 def test_classes_hold_every_gpu_and_all_work_once():
     week = many_gangs(1, n_runs=120, n_slots=48, n_pools=2)
     found = gangs(week)
+    gpus = np.array([run.gpus for run in week.runs])
+    lost_h = (week.runs[0].reload_s + week.runs[0].checkpoint_s) / 3600.0
+    work = (found.dues.work_h + lost_h * np.ceil(found.dues.work_h / 16.0)) * gpus[:, None]
     for fine in (EVERY_RUN, Fineness(12.0, 3, 1.0), Fineness(48.0, 1, 1.0)):
         like = classes(found, fine)
-        assert sum(one.gpus for one in like) == sum(run.gpus for run in week.runs)
-        lost_h = (week.runs[0].reload_s + week.runs[0].checkpoint_s) / 3600.0
-        gpus = np.array([run.gpus for run in week.runs])
-        work = found.dues.work_h + lost_h * np.ceil(found.dues.work_h / 16.0)
-        assert sum(one.work.sum() for one in like) == pytest.approx((work * gpus[:, None]).sum())
+        assert sum(one.gpus for one in like) == gpus.sum()
+        assert sum(one.work[-1] if len(one.work) == 1 else one.work.max() for one in like) == pytest.approx(
+            work.max(axis=1).sum()
+        )
+        for one in like:
+            assert one.room.max() <= one.gpus
     assert len(classes(found, Fineness(48.0, 1, 1.0))) < len(classes(found, EVERY_RUN)) == 120
+
+
+def test_a_class_owes_what_its_members_owe_by_then_and_has_their_gpus_while_they_may_run():
+    week = tiny_week(
+        n_slots=48,
+        blocks=(make_block("hall-1", 100.0, n_slots=48),),
+        pools=(make_pool("a1", 100, "hall-1"),),
+        runs=(
+            make_run("early", 8, 5.0, 20.0, pools=("a1",), min_run_h=1.0, min_pause_h=1.0),
+            make_run("late", 16, 10.0, 40.0, pools=("a1",), min_run_h=1.0, min_pause_h=1.0),
+        ),
+    )
+    (both,) = classes(gangs(week), Fineness(48.0, 1, 1.0))
+    assert both.marks[:, 0].tolist() == [20.0, 40.0]
+    lost_h = [(run.reload_s + run.checkpoint_s) / 3600.0 for run in week.runs]
+    assert both.work.tolist() == pytest.approx([8 * (5 + lost_h[0]), 8 * (5 + lost_h[0]) + 16 * (10 + lost_h[1])])
+    assert both.room.tolist() == [24.0] * 20 + [16.0] * 20 + [0.0] * 8
+
+
+def test_classes_give_a_bound_as_good_as_every_run_by_itself():
+    found = gangs(many_gangs(2, n_runs=60, n_slots=48, n_pools=2))
+    together, each = (Fluid(found, fine).solve(60.0, interior=True) for fine in (TOGETHER, Fineness(1e-6, 1000, 1.0)))
+    certificate = Certificate(found)
+    bounds = [certificate.bound(one.it, one.gpu, 60.0) for one in (together, each)]
+    assert bounds[0] == pytest.approx(bounds[1], rel=2e-3)

@@ -11,13 +11,22 @@ import pytest
 from planner.errors import ConfigError
 from planner.evaluate import evaluate
 from planner.optimize import PlanOptions, plan
+from planner.optimize.choices import scheduled
+from planner.optimize.limits import block_limits
 from planner.optimize.scale import ManyGangs, unsupported
+from planner.optimize.scale.assign import Assignment
+from planner.optimize.scale.crowd import crowd
+from planner.optimize.scale.fluid import Fluid
+from planner.optimize.scale.lateness import late_money
+from planner.optimize.scale.plan import TOGETHER
+from planner.optimize.scale.room import clear, make_room
 from planner.publish import to_calendar
+from planner.stagger import longest_moves
 from power.export import GridExport
 from tests.many_gangs import many_gangs
 from tests.weeks import at, make_pool
 
-CLASSES = PlanOptions(gap_target=0.15, time_limit_s=600.0, method="classes")
+MANY = PlanOptions(gap_target=0.15, time_limit_s=600.0, method="scale")
 
 
 @cache
@@ -29,7 +38,7 @@ def week():
 @cache
 def planned():
     """A planner that has planned `week`, and its plan."""
-    planner = ManyGangs(CLASSES.gap_target, CLASSES.time_limit_s)
+    planner = ManyGangs(MANY.gap_target, MANY.time_limit_s)
     return planner, planner.plan(week())
 
 
@@ -37,7 +46,7 @@ def judged(one, found):
     return evaluate(
         *to_calendar(
             one, found.schedule, status=found.status, certified_gap=found.mip_gap, shortfalls=found.shortfalls,
-            options={"gap_target": CLASSES.gap_target},
+            options={"gap_target": MANY.gap_target},
         ),
         one,
     )  # fmt: skip
@@ -65,7 +74,7 @@ def test_every_run_stands_in_the_plan():
 
 def test_the_same_week_gives_the_same_plan():
     _, found = planned()
-    again = plan(week(), CLASSES)
+    again = plan(week(), MANY)
     for one, other in zip(found.schedule.runs, again.schedule.runs, strict=True):
         assert one.pool == other.pool
         assert np.array_equal(one.gpu_power_limit_w, other.gpu_power_limit_w)
@@ -101,7 +110,7 @@ def test_more_than_forty_gangs_go_by_classes_and_what_they_do_not_know_is_named(
     monkeypatch.setattr("planner.optimize.search.plan_many", lambda *a: asked.append(a))
     plan(week(), PlanOptions())
     assert len(asked) == 1
-    plan(replace(week(), runs=week().runs[:40]), PlanOptions(gap_target=0.9, time_limit_s=1.0, method="classes"))
+    plan(replace(week(), runs=week().runs[:40]), PlanOptions(gap_target=0.9, time_limit_s=1.0, method="scale"))
     assert len(asked) == 2
     sold = replace(week(), blocks=(replace(week().blocks[0], export=GridExport(limit_kw=10.0)), *week().blocks[1:]))
     assert unsupported(week()) == ()
@@ -111,7 +120,7 @@ def test_more_than_forty_gangs_go_by_classes_and_what_they_do_not_know_is_named(
 def test_parts_that_only_the_whole_program_plans_are_refused_by_name():
     sold = replace(week(), blocks=(replace(week().blocks[0], export=GridExport(limit_kw=10.0)), *week().blocks[1:]))
     with pytest.raises(ConfigError, match="does not know the export of block 'hall-1'"):
-        plan(sold, CLASSES)
+        plan(sold, MANY)
 
 
 def test_an_unknown_method_is_refused():
@@ -121,7 +130,7 @@ def test_an_unknown_method_is_refused():
 
 def test_a_run_without_an_open_cell_is_named_as_late():
     small = replace(week(), pools=(make_pool("a1", 4, "hall-1"), week().pools[1]))
-    found = plan(small, CLASSES)
+    found = plan(small, MANY)
     assert [v.sentence for v in judged(small, found).violations] == []
     late = {s.run for s in found.shortfalls}
     only = [r.name for r in small.runs if [o.pool for o in r.options] == ["a1"]]
@@ -132,6 +141,50 @@ def test_a_run_without_an_open_cell_is_named_as_late():
 
 def test_a_ramp_limit_is_kept():
     ramped = many_gangs(12, n_runs=44, n_slots=24, n_pools=1, ramp_kw_per_min=4.0)
-    found = plan(ramped, CLASSES)
+    found = plan(ramped, MANY)
     assert [v.sentence for v in judged(ramped, found).violations] == []
-    assert sum(1 for r in found.schedule.runs if r.pool is not None) > 20
+    assert sum(1 for r in found.schedule.runs if r.pool is not None) > 35
+
+
+def test_a_plan_that_goes_on_from_another_keeps_most_of_it():
+    _, found = planned()
+    dearer = replace(week(), prices=replace(week().prices, carbon_per_t=week().prices.carbon_per_t + 1.0))
+    new = plan(dearer, MANY, starts=(scheduled(found.schedule),))
+    assert [v.sentence for v in judged(dearer, new).violations] == []
+    pairs = list(zip(found.schedule.runs, new.schedule.runs, strict=True))
+    kept = [(a.gpu_power_limit_w > 0) == (b.gpu_power_limit_w > 0) for a, b in pairs]
+    assert sum(same.all() for same in kept) > 40
+
+
+def test_late_runs_get_room_from_those_that_are_less_pressed():
+    one = many_gangs(3, n_runs=24, n_slots=36, n_pools=1)
+    moved = longest_moves(one)
+    gangs = crowd(moved, [block_limits(moved, block) for block in moved.blocks])
+    prices = Fluid(gangs, TOGETHER).solve(60.0, interior=True)
+    ground = Assignment(gangs)
+    # the freest first is the wrong order: those that come last find no room in time
+    ground.fill(prices, [ground.order()[::-1]])
+    ground.aim(prices, 1.0)
+    money = np.array([late_money(gangs, run, placed) for run, placed in enumerate(ground.places)])
+    late = np.argsort(-money)[: np.count_nonzero(money)]
+    assert late.size
+    assert make_room(gangs, ground, late) > 0
+    after = sum(late_money(gangs, run, placed) for run, placed in enumerate(ground.places))
+    assert after < money.sum()
+    assert (ground.ground.free >= 0.0).all()
+    assert (ground.ground.above_kw <= 1e-6).all()
+
+
+def test_what_is_placed_without_room_is_cleared_until_all_fits():
+    one = many_gangs(4, n_runs=24, n_slots=36, n_pools=2)
+    moved = longest_moves(one)
+    gangs = crowd(moved, [block_limits(moved, block) for block in moved.blocks])
+    prices = Fluid(gangs, TOGETHER).solve(60.0, interior=True)
+    ground = Assignment(gangs)
+    ground.fill(prices, [ground.order()], crowding=0.01)
+    assert (ground.ground.free < 0.0).any()
+    gone = clear(gangs, ground)
+    assert 0 < len(gone) < 24
+    assert all(ground.places[run] is None for run in gone.tolist())
+    assert (ground.ground.free >= 0.0).all()
+    assert (ground.ground.above_kw <= 1e-6).all()

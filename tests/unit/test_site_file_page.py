@@ -10,6 +10,7 @@ import pytest
 
 from planner.config import model, site_from_text, starter_site
 from planner.config.faults import FaultList
+from planner.config.objective_table import ObjectiveTable
 from planner.config.runs_csv import read_runs
 from planner.config.sentences import unit_of
 from planner.config.service_table import ServiceTable
@@ -28,11 +29,14 @@ HEADERS = {
     model.SiteTable: "[site]",
     model.HorizonTable: "[horizon]",
     model.PlanTable: "[plan]",
+    model.UncertaintyTable: "[plan.uncertainty]",
+    model.RollingTable: "[plan.rolling]",
     model.ForecastTable: "[forecast]",
     model.CarbonTable: "[carbon]",
     model.AccountsTable: "[accounts]",
     model.ServerTable: "[accounts.server]",
     model.PricesTable: "[prices]",
+    ObjectiveTable: "[objective]",
     model.TariffTable: "[tariff]",
     model.ProviderTable: "[sources.carbon], [sources.price], [sources.weather]",
     model.BlockTable: "[[block]]",
@@ -46,11 +50,13 @@ HEADERS = {
     model.CommissioningTable: "commissioning = [{ ... }]",
     model.AvailabilityTable: "availability = [{ ... }]",
     model.PoolPartTable: "split = [{ ... }]",
+    model.SpanTable: "[[span]]",
     model.GpuTable: "[gpu.NAME]",
     model.OperatingPointTable: "points = [{ ... }]",
     model.DemandResponseTable: "[demand_response]",
     ServiceTable: "[service]",
     model.RunTable: "[[run]]",
+    model.AfterTable: "after = [{ ... }]",
     model.FlexibilityTable: "flexibility = { ... }",
     model.StageTable: "stages = [{ ... }]",
     model.GoodputTable: "[goodput]",

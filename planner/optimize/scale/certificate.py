@@ -64,5 +64,5 @@ class Certificate:
         off = (days * dues.work_h).sum(axis=1) * dues.price * gpus
         reached = np.full(len(gpus), np.inf)
         for rank in crowd.ranks:
-            np.minimum.at(reached, rank.run, respond(crowd, rank, price).least)
+            np.minimum.at(reached, rank.run, respond(crowd, rank, price, trace=False).least)
         return np.asarray(np.where(np.isfinite(reached), np.minimum(off, reached), off))

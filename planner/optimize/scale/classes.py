@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
 
+DUE_H = 6.0  # deadlines of a class within so many hours are one
 SPELL_H = 16.0  # of work between two starts, as far as a class without whole gangs can tell
 
 
@@ -53,14 +54,16 @@ class LikeRuns:
 
     Args:
         gpus: GPUs of all its gangs.
+        room: GPUs of those gangs that may be on, per slot, shape (T,).
         options: Pools that they may use.
-        work: GPU-hours due per stage, shape (D,).
-        marks: When they are missed, shape (D, J).
+        work: GPU-hours due by D times, shape (D,).
+        marks: When they are missed, slots after the start, shape (D, J).
         price: Money per GPU-hour missing.
         most: Most GPU-hours of work.
     """
 
     gpus: float
+    room: Floats
     options: tuple[ClassOption, ...]
     work: Floats
     marks: Floats
@@ -110,21 +113,40 @@ def _class(crowd: Crowd, rows: dict[int, dict[int, tuple[float, Flags]]], runs: 
     week, dues = crowd.week, crowd.dues
     gpus = np.array([week.runs[r].gpus for r in runs], dtype=np.float64)
     lost_h = np.array([(week.runs[r].reload_s + week.runs[r].checkpoint_s) / 3600.0 for r in runs])
-    work = dues.work_h[runs]
-    more = lost_h[:, None] * np.ceil(work / SPELL_H)
-    marks = np.mean(dues.marks[runs], axis=0) if len(runs) > 1 else dues.marks[runs[0]]
-    before = np.arange(week.grid.n_slots) < (np.inf if late else np.ceil(marks[:, 0][work.sum(axis=0) > 0.0].max()))
-    options = []
+    more = lost_h[:, None] * np.ceil(dues.work_h[runs] / SPELL_H)
+    work, first = (dues.work_h[runs] + more) * gpus[:, None], dues.marks[runs, :, 0]
+    if len(runs) > 1:
+        asked, marks = _together(work, first, DUE_H / week.grid.slot_h)
+    else:
+        asked, marks = work[0], dues.marks[runs[0]]
+    ends = np.where(work > 0.0, first, 0.0).max(axis=1)
+    slot = np.arange(week.grid.n_slots)
+    before = slot < (np.inf if late else np.ceil(ends.max()))
+    room, options = np.zeros(week.grid.n_slots), []
     for table, (rate, _) in rows[runs[0]].items():
         rates = np.array([rows[r][table][0] for r in runs])
-        opened = np.mean([rows[r][table][1] for r in runs], axis=0, dtype=np.float64)
+        opened = np.array([rows[r][table][1] for r in runs])
+        if not late:
+            opened &= slot < np.ceil(ends)[:, None]
+        room = np.maximum(room, gpus @ opened)
         mean_rate = rate if len(runs) == 1 else float((rates * gpus).sum() / gpus.sum())
-        options.append(ClassOption(table, mean_rate, np.asarray((opened >= 1.0 / 2.0) & before)))
+        options.append(ClassOption(table, mean_rate, np.asarray(opened.any(axis=0) & before)))
     return LikeRuns(
         gpus=float(gpus.sum()),
+        room=room,
         options=tuple(options),
-        work=((work + more) * gpus[:, None]).sum(axis=0),
+        work=asked,
         marks=marks,
         price=float((dues.price[runs] * gpus).sum() / gpus.sum()),
         most=float(((dues.most_h[runs] + more.sum(axis=1)) * gpus).sum()),
     )
+
+
+def _together(work: Floats, first: Floats, step: float) -> tuple[Floats, Floats]:
+    """Return the work that all members owe by their deadlines, so many slots at a time, and these times."""
+    groups = np.where(work > 0.0, np.ceil(first / step), -1.0)
+    times, asked = [], []
+    for group in np.unique(groups[groups >= 0.0]):
+        times.append(float(first[groups == group].max()))
+        asked.append(float(np.where((groups >= 0.0) & (groups <= group), work, 0.0).max(axis=1).sum()))
+    return np.array(asked), np.array(times)[:, None]

@@ -33,12 +33,14 @@ class Prices:
         it: Money per kW of IT power in a slot, per block, shape (blocks, T).
         gpu: Money per GPU in a slot, per pool, shape (P, T).
         it_kw: IT power that the aggregate program takes, kW, shape (blocks, T).
+        gpus: GPUs that its classes take, shape (P, T).
         objective: Its objective, money.
     """
 
     it: Floats
     gpu: Floats
     it_kw: Floats
+    gpus: Floats
     objective: float
 
 
@@ -73,7 +75,7 @@ class Fluid:
     def _add_class(self, rows: Rows, one: LikeRuns) -> None:
         week, edges, h = self._crowd.week, self._edges, self._crowd.week.grid.slot_h
         steps, length = len(edges) - 1, np.diff(edges)
-        share = rows.rows(steps, -np.inf, one.gpus / self._gpu_unit)
+        share = rows.rows(steps, -np.inf, np.minimum.reduceat(one.room, edges[:-1]) / self._gpu_unit)
         asked = [(i, j) for i in np.flatnonzero(one.work > 0) for j in np.flatnonzero(np.isfinite(one.marks[i]))]
         marks = sorted({float(one.marks[i, j]) for i, j in asked} | {float(week.grid.n_slots)})
         done = rows.columns(len(marks), -np.inf, np.inf)
@@ -118,4 +120,11 @@ class Fluid:
         it = np.array([found.row_dual[part.it_rows] for part in self._site.blocks])
         gpu = -found.row_dual[self._gpu_rows].reshape(pools, len(h)) / h * (self._unit_kw / self._gpu_unit)
         it_kw = np.array([found.values[part.it] * self._unit_kw for part in self._site.blocks])
-        return Prices(it, np.repeat(np.maximum(gpu, 0.0), h, axis=1), it_kw, found.objective * self._unit_kw)
+        taken = found.activity[self._gpu_rows].reshape(pools, len(h)) * self._gpu_unit
+        return Prices(
+            it,
+            np.repeat(np.maximum(gpu, 0.0), h, axis=1),
+            it_kw,
+            np.repeat(np.maximum(taken, 0.0), h, axis=1),
+            found.objective * self._unit_kw,
+        )

@@ -73,6 +73,40 @@ class Ground:
                 return False
         return True
 
+    def over_kw(self, placed: Placed) -> Floats:
+        """Return by how much a gang would be above what blocks may take, kW, shape (blocks, S); below 0 under it."""
+        slots = placed.slots
+        return np.asarray(self.it_kw[:, slots] + placed.kw - self._most_kw[:, slots])
+
+    @property
+    def above_kw(self) -> Floats:
+        """By how much IT power is above what the blocks may take, kW, shape (blocks, T); below 0 under it."""
+        return np.asarray(self.it_kw - self._most_kw)
+
+    def short_of_kw(self, pool: int) -> Flags:
+        """Return in which slots a block of a pool is above what it may take, shape (T,)."""
+        drawn_from = [self._crowd.week.pools[pool].share_in(block.name) > 0.0 for block in self._crowd.week.blocks]
+        return np.asarray((self.above_kw[drawn_from] > HAIR).any(axis=0))
+
+    @property
+    def crowded(self) -> bool:
+        """Whether more GPUs or power are taken than there are."""
+        return bool((self.free < 0.0).any() or (self.above_kw > HAIR).any())
+
+    def steepest(self) -> tuple[int | None, int, bool]:
+        """Return the block whose IT power moves farthest beyond its ramp, the slot before, and whether it rises there.
+
+        The block is None where every ramp holds.
+        """
+        worst: tuple[float, int | None, int, bool] = (HAIR, None, 0, False)
+        for b, power in self._ramped:
+            change_kw = np.diff(self.it_kw[b])
+            excess_kw = ramp_excess_kw(power, change_kw, 1.0 - POWER_MARGIN)
+            t = int(np.argmax(excess_kw))
+            if excess_kw[t] > worst[0]:
+                worst = float(excess_kw[t]), b, t, bool(change_kw[t] > 0.0)
+        return worst[1:]
+
     def gentle(self) -> bool:
         """Return whether every block keeps its ramp."""
         return all(
@@ -95,7 +129,7 @@ class Ground:
         return np.asarray(np.logical_and.reduceat(slots, rank.edges[:-1], axis=1) & rank.is_open)
 
     def levels(self, table: int, gpus: float, slots: Ints) -> Ints:
-        """Return the highest operating point for which there is room in each slot, at least 0, shape (S,)."""
+        """Return the highest operating point for which there is power in each slot, at least 0, shape (S,)."""
         room_kw = self._most_kw[:, slots] - self.it_kw[:, slots] + HAIR
         fitting = (self._crowd.added_kw[table][:, :, slots] * gpus <= room_kw).all(axis=1)
         return np.asarray(np.maximum(fitting.sum(axis=0) - 1, 0))

@@ -8,23 +8,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.errors import Infeasible
 from planner.optimize.limits import block_limits, energy_worth
-from planner.optimize.scale.assign import Assignment
+from planner.optimize.scale.assign import SOFT, Assignment
 from planner.optimize.scale.certificate import Certificate
 from planner.optimize.scale.classes import Fineness
 from planner.optimize.scale.crowd import crowd
 from planner.optimize.scale.dispatching import Dispatcher
 from planner.optimize.scale.fluid import Fluid, Prices
+from planner.optimize.scale.known import known_places
 from planner.optimize.scale.lateness import late_money, lateness_money
+from planner.optimize.scale.room import clear, make_room
 from planner.optimize.scale.supported import check_supported
 from planner.optimize.scale.told import plan_of
+from planner.optimize.scale.unserved import unserved
 from planner.optimize.solver import seconds_left
 from planner.stagger import longest_moves
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
+    from planner.optimize.choices import Choices
     from planner.optimize.scale.crowd import Crowd
     from planner.optimize.scale.dispatching import Dispatched
     from planner.optimize.scale.ground import Placed
@@ -33,10 +38,14 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
-FEW = 150  # runs up to which each is a class by itself
-BATCHES, LEAST_BATCH = 25, 4
-SWEEPS, REPLAN_SWEEPS = 12, 2
-WORTH_A_SWEEP = 2e-4  # share of the objective that a sweep must bring for another
+CROWDING = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of a mean cell's price: what one without room costs, round after round
+LAST_TRIES = 12
+TOGETHER = Fineness(168.0, 1, 1.0)  # who owes what by when is told hour by hour: finer classes give no better prices
+ONE_IN = 120  # gangs of which one answers at the same prices as the next
+LEAST_BATCH, MOST_FILLED, MOST_MOVED = 2, 32, 8  # gangs that answer at once, at most while places are filled and moved
+SWEEPS, REPLAN_SWEEPS = 12, 3
+WORTH_A_SWEEP = 2e-4  # share of the objective that a sweep must bring
+MOST_IDLE = 2  # sweeps that bring less, one after the other
 PRICE_SHARE = 0.6  # of the time left: prices
 
 
@@ -74,8 +83,12 @@ class ManyGangs:
         self._places: tuple[Placed | None, ...] = ()
         self._size: tuple[int, int] = (0, 0)
 
-    def plan(self, week: Week) -> Plan:
+    def plan(self, week: Week, start: Choices | None = None) -> Plan:
         """Return the plan of a week.
+
+        Args:
+            week: All inputs.
+            start: A plan of the same runs and slots whose starts, stops and pools are kept where they still have room.
 
         Raises:
             Infeasible: The site cannot even idle.
@@ -84,14 +97,24 @@ class ManyGangs:
         began = time.monotonic()
         deadline = began + self._time_limit_s
         crew = _crew(week)
-        fluid = Fluid(crew, fineness(len(week.runs)))
+        fluid = Fluid(crew, TOGETHER)
         self._size = fluid.size
         build_s = time.monotonic() - began
         self._prices = fluid.solve(PRICE_SHARE * seconds_left(deadline), interior=True) or _flat(crew)
         ground = Assignment(crew)
-        order = ground.order()
-        ground.fill(self._prices, np.array_split(order, _batches(len(order))))
-        return self._finish(week, crew, ground, (began, build_s, deadline), calm=False)
+        if start is not None:
+            _go_on(crew, ground, self._prices, known_places(crew, start, self._prices))
+        else:
+            batches = _batches(ground.order(), MOST_FILLED)
+            ground.fill(self._prices, batches, CROWDING[0])
+            for crowding in CROWDING[1:]:
+                if ground.ground.crowded and seconds_left(deadline) > 0.0:
+                    ground.settle(batches, crowding)
+                    # from now on only those move that are in each other's way
+                    crowded = ground.crowded()
+                    batches = [batch[crowded[batch]] for batch in batches if crowded[batch].any()]
+            ground.place_all(clear(crew, ground), LAST_TRIES)
+        return self._finish(week, crew, ground, (began, build_s, deadline), calm=start is not None)
 
     def replan(self, week: Week) -> Plan:
         """Return the plan of a week that differs from the last in what pools and blocks may take, from that plan on.
@@ -107,10 +130,7 @@ class ManyGangs:
         began = time.monotonic()
         crew = _crew(week)
         ground = Assignment(crew)
-        ground.keep(self._places)
-        order = ground.order()
-        without = order[[ground.places[run] is None for run in order.tolist()]]
-        ground.fill(self._prices, [without[i : i + LEAST_BATCH] for i in range(0, len(without), LEAST_BATCH)])
+        _go_on(crew, ground, self._prices, self._places)
         timing = (began, time.monotonic() - began, began + self._time_limit_s)
         return self._finish(week, crew, ground, timing, calm=True)
 
@@ -120,38 +140,37 @@ class ManyGangs:
         """Certify and improve; where `calm`, only late runs and a few beside them may move."""
         assert self._prices is not None
         began, build_s, deadline = timing
+        ground.aim(self._prices, 1.0, SOFT)
         bound = Certificate(crew).bound(self._prices.it, self._prices.gpu, seconds_left(deadline))
         dispatcher = Dispatcher(crew)
         best = _standing(crew, dispatcher, ground)
-        order, draw = ground.order(), np.random.default_rng(0)
+        order, draw, idle = ground.order(), np.random.default_rng(0), 0
         for _ in range(REPLAN_SWEEPS if calm else SWEEPS):
             if best.money - bound <= self._gap_target * abs(best.money) or seconds_left(deadline) <= 0.0:
                 break
-            late = np.array([late_money(crew, run, ground.places[run]) for run in order.tolist()])
-            batches = (_few if calm else _mixed)(order[late > 0.0], draw.permutation(order[late <= 0.0]))
-            for batch in batches:
-                if seconds_left(deadline) <= 0.0:
-                    break
-                ground.improve(self._prices, [batch])
+            money = np.array([late_money(crew, run, ground.places[run]) for run in order.tolist()])
+            late = order[np.argsort(-money, kind="stable")][: np.count_nonzero(money)]
+            while late.size and seconds_left(deadline) > 0.0:
+                make_room(crew, ground, late[:LEAST_BATCH])
+                late = late[LEAST_BATCH:]
+            if not calm:
+                for batch in _batches(draw.permutation(order), MOST_MOVED):
+                    if seconds_left(deadline) <= 0.0:
+                        break
+                    ground.improve(batch)
             found = _standing(crew, dispatcher, ground)
             gained, best = best.money - found.money, min(best, found, key=lambda one: one.money)
-            if gained < WORTH_A_SWEEP * abs(best.money):
+            idle = idle + 1 if gained < WORTH_A_SWEEP * abs(best.money) else 0
+            if idle == MOST_IDLE:
                 break
         self._places = best.places
         quality = (bound, self._gap_target, build_s, time.monotonic() - began - build_s, self._size)
         return plan_of(week, crew, best.places, best.dispatched, best.lateness, quality)
 
 
-def plan_many(week: Week, gap_target: float, time_limit_s: float) -> Plan:
+def plan_many(week: Week, gap_target: float, time_limit_s: float, start: Choices | None = None) -> Plan:
     """Return the plan of a week with many gangs; see `ManyGangs.plan`."""
-    return ManyGangs(gap_target, time_limit_s).plan(week)
-
-
-def fineness(n_runs: int) -> Fineness:
-    """Return how runs are taken together: the more there are, the more of them are alike."""
-    if n_runs <= FEW:
-        return Fineness(1e-6, 1000, 1.0)
-    return Fineness(48.0, 1, 1.0)
+    return ManyGangs(gap_target, time_limit_s).plan(week, start)
 
 
 def _crew(week: Week) -> Crowd:
@@ -165,32 +184,27 @@ def _flat(crew: Crowd) -> Prices:
     worth = energy_worth(crew.week) * crew.week.grid.slot_h
     it = np.repeat(worth[None], len(crew.limits), axis=0)
     most_kw = np.array([one.it_max_kw for one in crew.limits])
-    return Prices(it, np.zeros_like(crew.in_service), most_kw, 0.0)
+    return Prices(it, np.zeros_like(crew.in_service), most_kw, crew.in_service, 0.0)
 
 
 def _standing(crew: Crowd, dispatcher: Dispatcher, ground: Assignment) -> Standing:
     found = dispatcher.dispatch(ground.ground.it_kw, np.inf)
     if found is None:
-        raise Infeasible(
-            "the site cannot serve its load: batteries, sun and import leave no balance with the gangs placed",
-            "no way to serve the load was found",
-            "relax the battery's final state or reserve",
-            conflicts=(),
-        )
+        raise unserved(crew.week)
     return Standing(tuple(ground.places), found, lateness_money(crew, ground.places))
 
 
-def _batches(n: int) -> int:
-    return max(1, min(BATCHES, n // LEAST_BATCH))
+def _go_on(crew: Crowd, ground: Assignment, prices: Prices, places: Sequence[Placed | None]) -> None:
+    """Take on places of a former plan as far as there is room, the freest giving way, and place the others anew."""
+    ground.keep(places)
+    ground.aim(prices, 1.0)
+    ground.place_all(clear(crew, ground), LAST_TRIES)
+    order = ground.order()
+    without = order[[ground.places[run] is None for run in order.tolist()]]
+    for first in range(0, len(without), LEAST_BATCH):
+        ground.place_all(without[first : first + LEAST_BATCH], LAST_TRIES)
 
 
-def _mixed(late: Ints, others: Ints) -> list[Ints]:
-    """Return batches that hold late runs and others each, as alike as can be."""
-    count = _batches(len(late) + len(others))
-    return [np.concatenate([late[i::count], others[i::count]]) for i in range(count)]
-
-
-def _few(late: Ints, others: Ints) -> list[Ints]:
-    """Return batches of late runs, each with as many others as it holds; none where none is late."""
-    starts = range(0, len(late), LEAST_BATCH)
-    return [np.concatenate([late[i : i + LEAST_BATCH], others[i : i + LEAST_BATCH]]) for i in starts]
+def _batches(runs: Ints, most: int) -> list[Ints]:
+    size = max(LEAST_BATCH, min(most, len(runs) // ONE_IN))
+    return np.array_split(runs, max(1, len(runs) // size))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 HAIR = 1e-9
 
 
-def powered(crowd: Crowd, ground: Ground, row: Rank, on: Flags, price: Floats) -> Placed | None:
+def powered(crowd: Crowd, ground: Ground | None, row: Rank, on: Flags, price: Floats) -> Placed | None:
     """Return a gang with its powers, or None if its cells cannot but make more than its work.
 
     Args:
         crowd: All gangs.
-        ground: What is left beside it.
+        ground: What is left beside it, or None where it may take what is not left.
         row: A rank of its one row.
         on: Cells in which it is on, shape (B,).
         price: Money per GPU in a slot at each of its points, shape (K, T).
@@ -44,13 +45,14 @@ def powered(crowd: Crowd, ground: Ground, row: Rank, on: Flags, price: Floats) -
     return Placed(int(row.table[0]), int(row.option[0]), gpus, slots, speed, kw)
 
 
-def _shaped(crowd: Crowd, ground: Ground, row: Rank, on: Flags, price: Floats) -> tuple[Ints, Floats] | None:
+def _shaped(crowd: Crowd, ground: Ground | None, row: Rank, on: Flags, price: Floats) -> tuple[Ints, Floats] | None:
     """Return slots and relative throughputs that make no more than the work, or None if no fewer cells can be had."""
     most_h = float(crowd.dues.most_h[int(row.run[0])]) + HAIR
-    left = _trimmed(crowd, row, on, float(crowd.tables[int(row.table[0])].throughput[0]))
+    left = _trimmed(crowd, row, on, price)
     while left is not None:
         slots = np.flatnonzero(np.repeat(left, np.diff(row.edges)))
-        level = ground.levels(int(row.table[0]), float(row.gpus[0]), slots)
+        top = np.full(len(slots), len(crowd.tables[int(row.table[0])].throughput) - 1)
+        level = top if ground is None else ground.levels(int(row.table[0]), float(row.gpus[0]), slots)
         speed = _speeds(crowd, row, left, slots, level, price)
         if _made(crowd, row, left, slots, speed) <= most_h * (1.0 + HAIR):
             return slots, speed
@@ -106,15 +108,44 @@ def _between(throughput: Floats, speed: Floats, at: Floats) -> Floats:
     return np.asarray(at[k, column] + part * (at[k + 1, column] - at[k, column]))
 
 
-def _trimmed(crowd: Crowd, row: Rank, on: Flags, least: float) -> Flags | None:
-    """Return the cells with the last ones of late spells taken off while the lowest power makes more than the work."""
+def _trimmed(crowd: Crowd, row: Rank, on: Flags, price: Floats) -> Flags | None:
+    """Return the cells without those that even the lowest power has no work for: the dearest at the ends of spells."""
+    run, least = int(row.run[0]), float(crowd.tables[int(row.table[0])].throughput[0])
+    most_h = float(crowd.dues.most_h[run])
+    most_h += HAIR * max(1.0, most_h)
+    per_cell_h = least * float(row.rate[0]) * float(np.diff(row.edges).max()) * crowd.week.grid.slot_h
+    cost = np.add.reduceat(price[0], row.edges[:-1])
+    if np.count_nonzero(crowd.dues.work_h[run]) > 1:
+        # an early stage needs the early cells
+        cost = np.arange(len(cost), dtype=np.float64)
     kept: Flags | None = on
-    most_h = float(crowd.dues.most_h[int(row.run[0])])
     while kept is not None:
         slots = np.flatnonzero(np.repeat(kept, np.diff(row.edges)))
-        if _made(crowd, row, kept, slots, np.full(len(slots), least)) <= most_h + HAIR * max(1.0, most_h):
+        over_h = _made(crowd, row, kept, slots, np.full(len(slots), least)) - most_h
+        if over_h <= 0.0:
             break
-        kept = _shorter(row, kept)
+        kept = _without_ends(kept, cost, int(row.min_run[0]), math.ceil(over_h / per_cell_h - HAIR))
+    return kept
+
+
+def _without_ends(on: Flags, cost: Floats, min_run: int, count: int) -> Flags | None:
+    """Return the cells without so many, the dearest at an end of a spell first, or None if spells get too short."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], on, [False]]).astype(np.int8)))
+    spells = [list(pair) for pair in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)]
+    for _ in range(count):
+        ends = [
+            (float(cost[cell]), cell, i)
+            for i, (first, after) in enumerate(spells)
+            if after - first > min_run
+            for cell in (first, after - 1)
+        ]
+        if not ends:
+            return None
+        _, cell, i = max(ends)
+        spells[i][0 if cell == spells[i][0] else 1] += 1 if cell == spells[i][0] else -1
+    kept = np.zeros(len(on), dtype=bool)
+    for first, after in spells:
+        kept[first:after] = True
     return kept
 
 

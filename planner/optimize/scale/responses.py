@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.optimize.scale.spells import cheapest_spells
+from planner.optimize.scale.menu import PARTS, Menu
+from planner.optimize.scale.spells import Spells, cheapest_spells, least_costs
 from planner.optimize.scale.worth import Due, worth_at
 
 if TYPE_CHECKING:
@@ -19,9 +20,29 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
 
-CHUNK = 1500  # rows at once: some 100 MB
-FIRST_STEPS, NEXT_STEPS = 11, 7
+AT_ONCE = 500  # gangs and multipliers tried together: their arrays fit a core's cache
 MARGIN = 1.2
+FIRST_TRIES = (0.0, 0.15, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of the multiplier that buys the dearest hour
+LATE_TRIES = (0.0, 0.25, 0.6, 1.0)  # of the way from missing a deadline to never doing the work
+NEXT_TRIES = 8  # between the best one's neighbours
+
+
+@dataclass(frozen=True)
+class Care:
+    """How well each gang's answer is searched for.
+
+    Args:
+        rounds: Rounds of multipliers for each stage.
+        parts: Parts of the table that costs of cells are read from.
+        each_slot: Whether each slot of a cell takes its own operating point, without which `least` is no bound.
+    """
+
+    rounds: int
+    parts: int
+    each_slot: bool
+
+
+FULL, QUICK = Care(3, PARTS, each_slot=True), Care(2, 48, each_slot=False)
 
 
 @dataclass(frozen=True)
@@ -50,7 +71,16 @@ def slot_prices(crowd: Crowd, it_price: Floats, gpu_price: Floats) -> Floats:
     return np.asarray(power + gpu_price[pools][:, None, :])
 
 
-def respond(crowd: Crowd, rank: Rank, price: Floats, is_open: Flags | None = None, *, steps: int = 0) -> Response:
+def respond(
+    crowd: Crowd,
+    rank: Rank,
+    price: Floats,
+    is_open: Flags | None = None,
+    *,
+    extra: Floats | None = None,
+    care: Care = FULL,
+    trace: bool = True,
+) -> Response:
     """Return the answers of a rank's rows at prices.
 
     Args:
@@ -58,94 +88,125 @@ def respond(crowd: Crowd, rank: Rank, price: Floats, is_open: Flags | None = Non
         rank: The rows.
         price: From `slot_prices`.
         is_open: Cells in which each row may be on, (R, B); None for all that are open.
-        steps: Steps of the search for each multiplier; 0 for the usual count.
+        extra: What a cell costs each row beside its price, money per GPU, (R, B); None for nothing.
+        care: How well to search.
+        trace: Whether the cells are wanted, not only what they cost; without it all are off.
     """
     least, on = np.zeros(len(rank)), np.zeros((len(rank), len(rank.edges) - 1), dtype=bool)
-    for first in range(0, len(rank), CHUNK):
-        rows = np.arange(first, min(first + CHUNK, len(rank)))
+    menu = Menu(crowd.tables, price, rank.edges, care.parts, each_slot=care.each_slot)
+    dear = price.max(axis=(1, 2))
+    for first in range(0, len(rank), AT_ONCE):
+        rows = np.arange(first, min(first + AT_ONCE, len(rank)))
         part = rank.only(rows)
         mask = part.is_open if is_open is None else is_open[rows]
-        least[rows], on[rows] = _Search(crowd, part, price, mask).run(steps or FIRST_STEPS)
+        beside = None if extra is None else extra[rows]
+        search = _Search(crowd, part, (menu, dear, float(price.min()) < 0.0), mask, beside)
+        least[rows], on[rows] = search.run(care.rounds, trace=trace)
     return Response(least, on)
 
 
 class _Search:
     """The best multipliers of some rows."""
 
-    def __init__(self, crowd: Crowd, rank: Rank, price: Floats, is_open: Flags) -> None:
+    def __init__(
+        self, crowd: Crowd, rank: Rank, prices: tuple[Menu, Floats, bool], is_open: Flags, extra: Floats | None
+    ) -> None:
         dues = crowd.dues
-        self._rank, self._open, self._crowd = rank, is_open, crowd
+        self._rank, self._open = rank, is_open.T
+        self._extra = None if extra is None else extra.T
         self._due = Due(*(a[rank.run] for a in (dues.work_h, dues.marks, dues.price, dues.most_h)))
-        self._n_slots, self._slot_h = crowd.week.grid.n_slots, crowd.week.grid.slot_h
-        self._price = price
+        self._slot_h = crowd.week.grid.slot_h
+        self._menu, dear, self._paid = prices
+        # the share of the price of lateness at which the dearest hour is worth its money
+        self._guess = MARGIN * dear[rank.table] / (rank.rate * rank.top * self._slot_h) / self._due.price
         self._best = np.full(len(rank), -np.inf)
 
-    def run(self, steps: int) -> tuple[Floats, Flags]:
+    def run(self, rounds: int, *, trace: bool) -> tuple[Floats, Flags]:
         n, d = self._due.work_h.shape
-        multiplier = np.zeros((n, d))
+        on = np.zeros((n, self._open.shape[0]), dtype=bool)
         if not n or not d:
-            return np.zeros(n), np.zeros((n, self._open.shape[1]), dtype=bool)
-        dear = self._price.max(axis=(1, 2))[self._rank.table] / (self._rank.rate * self._rank.top * self._slot_h)
-        ends_low = float(self._price.min()) < 0.0
-        asked = [i for i in reversed(range(d)) if (self._due.work_h[:, i] > 0.0).any()]
-        last = np.where(self._due.work_h > 0.0, np.arange(d), -1).max(axis=1)
-        rounds = ((steps, True), (NEXT_STEPS, False)) if len(asked) > 1 else ((steps, True),)
-        for count, first_round in rounds:
+            return np.zeros(n), on
+        due = self._due.work_h > 0.0
+        multiplier, several = np.zeros((n, d)), due.sum(axis=1) > 1
+        last = np.where(due, np.arange(d), -1).max(axis=1)
+        asked = [i for i in reversed(range(d)) if due[:, i].any()]
+        for again in (False, True) if len(asked) > 1 else (False,):
             for i in asked:
-                mine = self._due.work_h[:, i] > 0.0
-                rows = np.flatnonzero(mine if first_round else mine & ((self._due.work_h > 0.0).sum(axis=1) > 1))
+                rows = np.flatnonzero(due[:, i] & several) if again else np.flatnonzero(due[:, i])
                 if rows.size:
-                    guess = MARGIN * dear[rows] / self._due.price[rows]
-                    low = np.where(last[rows] == i, -2.0 * guess, 0.0) if ends_low else np.zeros(len(rows))
-                    multiplier[rows, i] = self._bisect(rows, multiplier[rows], i, low, guess, count)
-        value, on, _ = self._at(np.arange(n), multiplier, None)
-        self._best = np.maximum(self._best, value)
+                    multiplier[rows, i] = self._best_of_stage(rows, multiplier[rows], i, last[rows] == i, rounds)
+        everyone = np.arange(n)
+        if trace:
+            spells, promised = self._spells(everyone, multiplier)
+            least, found = cheapest_spells(spells)
+            self._best, on = np.maximum(self._best, promised + least), found.T
+        else:
+            self._best = np.maximum(self._best, self._values(everyone, multiplier))
         return np.asarray(self._best * self._rank.gpus), on
 
-    def _bisect(self, rows: Ints, multiplier: Floats, stage: int, low: Floats, guess: Floats, steps: int) -> Floats:
-        """Return the least multiplier of a stage at which its work is done, and keep the best value on the way."""
-        days = self._due.days[rows, stage].astype(np.float64)
-        high = days.copy()
-        trial = multiplier.copy()
-        for step in range(steps):
-            middle = np.minimum(guess, high) if step == 0 else (low + high) / 2.0
-            trial[:, stage] = middle
-            value, _, enough = self._at(rows, trial, stage)
-            self._best[rows] = np.maximum(self._best[rows], value)
-            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    def _best_of_stage(self, rows: Ints, multiplier: Floats, stage: int, is_last: Flags, rounds: int) -> Floats:
+        """Return the multiplier just above the best one of a stage, with which its work is done.
+
+        The value is concave in it: the best one lies between the neighbours of the best one tried.
+        """
+        tries = self._first_tries(rows, stage, is_last)
+        low, high = tries[:, 0], tries[:, -1]
+        row = np.arange(len(rows))
+        for turn in range(rounds):
+            if turn:
+                tries = low[:, None] + (high - low)[:, None] * np.arange(1, NEXT_TRIES + 1) / (NEXT_TRIES + 1)
+            count = tries.shape[1]
+            wide = np.repeat(multiplier, count, axis=0)
+            wide[:, stage] = tries.ravel()
+            value = self._values(np.repeat(rows, count), wide).reshape(len(rows), count)
+            at = np.argmax(value, axis=1)
+            self._best[rows] = np.maximum(self._best[rows], value[row, at])
+            low = np.where(at > 0, tries[row, np.maximum(at - 1, 0)], low)
+            high = np.where(at < count - 1, tries[row, np.minimum(at + 1, count - 1)], high)
         return np.asarray(high)
 
-    def _at(self, rows: Ints, multiplier: Floats, stage: int | None) -> tuple[Floats, Flags, Flags]:
-        """Return value per GPU, cells, and whether a stage's work is done at its mark, for multipliers."""
-        rank, due, h = self._rank.only(rows), self._due.only(rows), self._slot_h
-        worth = worth_at(due, multiplier)
-        in_slots = worth.in_slots(self._n_slots) * (rank.rate * h)[:, None]
-        net = np.full(in_slots.shape, np.inf)
-        speed = np.zeros(in_slots.shape)
-        for k in range(self._price.shape[1]):
-            throughput = self._throughput(k)[rank.table][:, None]
-            here = self._price[rank.table, k] - in_slots * throughput
-            better = here < net
-            net, speed = np.where(better, here, net), np.where(better, throughput, speed)
-        edges = rank.edges
-        cost = np.add.reduceat(net, edges[:-1], axis=1)
-        lost = rank.rate * rank.top
-        begins = np.broadcast_to(edges[:-1].astype(np.float64), cost.shape)
-        ends = begins - (rank.checkpoint_h / h)[:, None]
-        start = worth.at(begins) * (lost * rank.reload_h)[:, None]
-        stop = worth.at(ends) * (lost * rank.checkpoint_h)[:, None]
-        least, on = cheapest_spells(cost, self._open[rows], start, stop, rank.min_run, rank.min_pause, rank.running)
-        value = worth.promised() + least
-        if stage is None:
-            return value, on, np.zeros(len(rows), dtype=bool)
-        day = np.clip(np.ceil(multiplier[:, stage]).astype(np.int64) - 1, 0, due.marks.shape[2] - 1)
-        mark = due.marks[np.arange(len(rows)), stage, day]
-        made = work_by(rank, on, speed, mark, h)
-        aim = np.where(multiplier[:, stage] < 0.0, due.most_h, due.work_h[:, stage])
-        return value, on, np.asarray(made >= aim)
+    def _first_tries(self, rows: Ints, stage: int, is_last: Flags) -> Floats:
+        days = self._due.days[rows, stage].astype(np.float64)
+        guess = self._guess[rows]
+        parts = [guess[:, None] * np.array(FIRST_TRIES)]
+        if self._paid:
+            # where power is paid for, work beyond what there is has a price
+            parts.append(np.where(is_last, -guess, 0.0)[:, None] * np.array([2.0, 1.0, 0.5]))
+        parts.append(1.0 + (days - 1.0)[:, None] * np.array(LATE_TRIES))
+        return np.sort(np.minimum(np.concatenate(parts, axis=1), days[:, None]), axis=1)
 
-    def _throughput(self, k: int) -> Floats:
-        return np.array([t.throughput[min(k, len(t.throughput) - 1)] for t in self._crowd.tables])
+    def _values(self, rows: Ints, multiplier: Floats) -> Floats:
+        """Return the value per GPU of rows for multipliers, shape (R,)."""
+        value = np.empty(len(rows))
+        for first in range(0, len(rows), AT_ONCE):
+            some = slice(first, first + AT_ONCE)
+            spells, promised = self._spells(rows[some], multiplier[some])
+            value[some] = promised + least_costs(spells)
+        return value
+
+    def _spells(self, rows: Ints, multiplier: Floats) -> tuple[Spells, Floats]:
+        """Return what rows pay for being on with multipliers, and what these promise."""
+        rank, h = self._rank, self._slot_h
+        due = self._due.only(rows)
+        worth = worth_at(due, multiplier)
+        begins = rank.edges[:-1].astype(np.float64)[:, None]
+        rate, checkpoint_h = rank.rate[rows], rank.checkpoint_h[rows]
+        lost = rate * rank.top[rows]
+        # the worth at a cell's begin serves all of it: where a deadline lies within, it is too much, never too little
+        here = worth.at(begins)
+        cost = self._menu.costs(rank.table[rows], here * (rate * h))
+        if self._extra is not None:
+            cost += self._extra[:, rows]
+        spells = Spells(
+            cost,
+            self._open[:, rows],
+            here * (lost * rank.reload_h[rows]),
+            worth.at(begins - checkpoint_h / h) * (lost * checkpoint_h),
+            rank.min_run[rows],
+            rank.min_pause[rows],
+            rank.running[rows],
+        )
+        return spells, worth.promised()
 
 
 def work_by(rank: Rank, on: Flags, speed: Floats, mark: Floats, slot_h: float) -> Floats:

@@ -113,13 +113,14 @@ class Model:
         solution = self._highs.getSolution()
         return Solved(
             values=np.array(solution.col_value),
+            activity=np.array(solution.row_value),
             row_dual=np.array(solution.row_dual),
             objective=float(self._highs.getInfo().objective_function_value),
         )
 
 
 class Solved:
-    """A solution: column values, duals of rows, objective."""
+    """A solution: column values, values and duals of rows, objective."""
 
-    def __init__(self, values: Floats, row_dual: Floats, objective: float) -> None:
-        self.values, self.row_dual, self.objective = values, row_dual, objective
+    def __init__(self, values: Floats, activity: Floats, row_dual: Floats, objective: float) -> None:
+        self.values, self.activity, self.row_dual, self.objective = values, activity, row_dual, objective

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.errors import ConfigError
+from planner.optimize.depth import deep_parts
 
 if TYPE_CHECKING:
     from planner.week import Block, Week
@@ -15,6 +16,9 @@ def unsupported(week: Week) -> tuple[str, ...]:
     found = [what for block in week.blocks for what in _of_block(block)]
     found += [f"energy contract {contract.name!r}" for contract in week.contracts]
     found += [f"power purchase agreement {ppa.name!r}" for ppa in week.ppas]
+    found += [f"site {other.name!r}" for other in week.others]
+    found += deep_parts(week)
+    found += [f"goals of {name}" for name in dict.fromkeys(goal.measure for goal in week.objective.counted)]
     return tuple(found)
 
 
@@ -28,7 +32,7 @@ def check_supported(week: Week) -> None:
     if found:
         raise ConfigError(
             f"planning {len(week.runs):,} runs by classes of like runs does not know {', '.join(found)}",
-            fix="plan fewer runs by the whole program, or leave these parts out of the site",
+            fix='plan fewer runs with method = "gangs" in [plan], or leave these parts out of the site',
         )
 
 

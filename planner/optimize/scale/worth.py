@@ -1,4 +1,4 @@
-"""What an hour of work is worth to each gang in each slot, for given multipliers of what it is due.
+"""What an hour of work is worth to each gang at each time, for given multipliers of what it is due.
 
 The multiplier of a stage is one number: from 0 to 1 the share of the price of lateness that work before the deadline
 is worth; above 1 the deadline is missed, and the part above 1 is the share of the price of the next day, and so on.
@@ -56,23 +56,15 @@ class Worth:
         """Return what the multipliers ask for at least, money per GPU, shape (R,)."""
         return np.asarray((self.levels.sum(axis=2) * self.due.work_h).sum(axis=1) - self.excess * self.due.most_h)
 
-    def in_slots(self, n_slots: int) -> Floats:
-        """Return the worth of work in each slot, shape (R, T)."""
-        n = len(self.excess)
-        ends = np.zeros((n, n_slots + 2))
-        parts = np.zeros((n, n_slots + 1))
-        for row, level, mark in self._active():
-            whole = np.minimum(np.floor(mark), n_slots).astype(np.int64)
-            ends[row, whole] += level
-            parts[row, whole] += level * (np.minimum(mark, n_slots) - whole)
-        after = ends[:, ::-1].cumsum(axis=1)[:, ::-1]
-        return np.asarray(after[:, 1 : n_slots + 1] + parts[:, :n_slots] - self.excess[:, None])
-
     def at(self, positions: Floats) -> Floats:
-        """Return the worth of work that is lost from each position on, shape (R, B), for positions of that shape."""
-        found = np.repeat(-self.excess[:, None], positions.shape[1], axis=1)
+        """Return the worth of work at or lost from each position on, shape (B, R); positions broadcast to it."""
+        found = np.repeat(-self.excess[None], len(positions), axis=0)
+        where = np.broadcast_to(positions, found.shape)
         for row, level, mark in self._active():
-            found[row] += level[:, None] * (mark[:, None] > positions[row])
+            if row.size == len(self.excess):
+                found += level * (mark > where)
+            else:
+                found[:, row] += level * (mark > where[:, row])
         return found
 
     def _active(self) -> list[tuple[Ints, Floats, Floats]]:

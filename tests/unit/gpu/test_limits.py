@@ -5,8 +5,23 @@ from __future__ import annotations
 import pytest
 
 from trainer_hooks.gpu import LimitVerdict
-from trainer_hooks.settling import PATIENCE_S, request_limit
+from trainer_hooks.settling import PATIENCE_S, Settling
 from trainer_hooks.simulated import SimulatedGpu
+
+
+def requested(gpu, limit_w, now_s):
+    """A limit that is asked for now, and what follows it."""
+    since_s = now_s()
+    return Settling(gpu, gpu.set_power_limit_w(limit_w), since_s, monotonic=now_s)
+
+
+def settled(settling, advance):
+    """Look every 20 ms until the limit is settled."""
+    while not settling.done:
+        settling.poll()
+        if not settling.done:
+            advance(0.02)
+    return settling.verdict
 
 
 @pytest.mark.parametrize(
@@ -45,7 +60,7 @@ def test_without_root_the_call_is_denied(machine):
 
 def test_the_request_does_not_wait_and_a_later_look_says_how_long_it_took(machine):
     twin, (gpu,) = machine()
-    settling = request_limit(gpu, 300.0, monotonic=twin.now_s)
+    settling = requested(gpu, 300.0, twin.now_s)
     assert settling.verdict == LimitVerdict(300.0, 300.0, 700.0, "applied")
     assert settling.poll().settled_s is None
     assert not settling.done
@@ -61,11 +76,11 @@ def test_the_request_does_not_wait_and_a_later_look_says_how_long_it_took(machin
 
 
 @pytest.mark.parametrize("fields", [(), ("no-fields",)])
-def test_whoever_has_the_time_waits_until_the_limit_is_in_force(machine, fields):
+def test_a_look_every_20_ms_finds_when_the_limit_is_in_force(machine, fields):
     twin, (gpu,) = machine()
     twin[0].fault(*fields)
     twin[0].set("settle_s", 0.33)
-    verdict = request_limit(gpu, 300.0, monotonic=twin.now_s).wait(twin.advance)
+    verdict = settled(requested(gpu, 300.0, twin.now_s), twin.advance)
     assert verdict.settled_s == pytest.approx(0.34)
     assert (verdict.limit_w, verdict.enforced_w) == (300.0, 300.0)
 
@@ -74,7 +89,7 @@ def test_a_limit_that_never_comes_into_force_is_ignored_after_a_bounded_wait(mac
     twin, (gpu,) = machine()
     twin[0].fault("stuck")
     began_s = twin.now_s()
-    verdict = request_limit(gpu, 300.0, monotonic=twin.now_s).wait(twin.advance)
+    verdict = settled(requested(gpu, 300.0, twin.now_s), twin.advance)
     assert (verdict.outcome, verdict.settled_s) == ("ignored", None)
     assert "still enforces 700 W" in verdict.why
     assert twin.now_s() - began_s == pytest.approx(PATIENCE_S, abs=0.03)
@@ -84,9 +99,9 @@ def test_another_limit_a_moment_later_overrides_ours(machine):
     twin, (gpu,) = machine()
     twin[0].set("settle_s", 1.0)
     twin[0].rival(450.0, 0.5)
-    settling = request_limit(gpu, 300.0, monotonic=twin.now_s)
+    settling = requested(gpu, 300.0, twin.now_s)
     assert settling.verdict.outcome == "applied"
-    verdict = settling.wait(twin.advance)
+    verdict = settled(settling, twin.advance)
     assert (verdict.outcome, verdict.applied, verdict.limit_w) == ("overridden", False, 450.0)
     assert verdict.why == "Ours was 300 W; someone else set 450 W."
 
@@ -94,7 +109,7 @@ def test_another_limit_a_moment_later_overrides_ours(machine):
 def test_a_lower_limit_from_outside_is_named(machine):
     twin, (gpu,) = machine()
     twin[0].set("outside_w", 250.0)
-    verdict = request_limit(gpu, 300.0, monotonic=twin.now_s).wait(twin.advance)
+    verdict = settled(requested(gpu, 300.0, twin.now_s), twin.advance)
     assert (verdict.outcome, verdict.limit_w, verdict.enforced_w) == ("applied", 300.0, 250.0)
     assert verdict.why == "A lower limit from elsewhere is in force: 250 W."
     assert gpu.power_limit_w() == 300.0
@@ -102,7 +117,7 @@ def test_a_lower_limit_from_outside_is_named(machine):
 
 def test_a_gpu_that_is_lost_while_its_limit_settles(machine):
     twin, (gpu,) = machine()
-    settling = request_limit(gpu, 300.0, monotonic=twin.now_s)
+    settling = requested(gpu, 300.0, twin.now_s)
     twin[0].fault("lost")
     verdict = settling.poll()
     assert (verdict.outcome, verdict.limit_w, settling.done) == ("lost", None, True)
@@ -110,22 +125,22 @@ def test_a_gpu_that_is_lost_while_its_limit_settles(machine):
 
 def test_a_refused_limit_has_nothing_to_settle(machine):
     twin, (gpu,) = machine(root=False)
-    settling = request_limit(gpu, 300.0, monotonic=twin.now_s)
+    settling = requested(gpu, 300.0, twin.now_s)
     assert settling.done
-    assert settling.wait(twin.advance).outcome == "denied"
+    assert settled(settling, twin.advance).outcome == "denied"
 
 
 def test_a_board_that_does_not_tell_what_it_enforces_is_not_waited_for(machine, monkeypatch):
     twin, (gpu,) = machine()
     monkeypatch.setattr(gpu, "enforced_limit_w", lambda: None)
-    settling = request_limit(gpu, 300.0, monotonic=twin.now_s)
+    settling = requested(gpu, 300.0, twin.now_s)
     verdict = settling.poll()
     assert (settling.done, verdict.outcome, verdict.settled_s) == (True, "applied", None)
     assert "does not tell" in verdict.why
 
 
 def test_a_simulated_gpu_settles_at_once():
-    assert request_limit(SimulatedGpu(), 300.0, monotonic=lambda: 7.0).poll().settled_s == 0.0
+    assert requested(SimulatedGpu(), 300.0, lambda: 7.0).poll().settled_s == 0.0
 
 
 def test_a_board_split_into_instances_keeps_its_limit(machine):
@@ -142,7 +157,7 @@ def test_on_a_module_the_limit_is_that_of_the_gpu(machine):
     twin.advance(0.1)
     # what the CPU leaves of the module's limit
     assert (gpu.enforced_limit_w(), gpu.module_limit_w()) == (850.0, 1000.0)
-    verdict = request_limit(gpu, 600.0, monotonic=twin.now_s).wait(twin.advance)
+    verdict = settled(requested(gpu, 600.0, twin.now_s), twin.advance)
     assert (verdict.outcome, verdict.enforced_w) == ("applied", 600.0)
     assert gpu.module_limit_w() == 1000.0
 

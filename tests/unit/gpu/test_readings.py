@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from trainer_hooks.errors import GpuError
-from trainer_hooks.gpu import ThermalLimits
 from trainer_hooks.throttle import HeldBack
 
 READINGS = ("power_limit_w", "enforced_limit_w", "limit_range_w", "power_w", "energy_j", "temperature_c", "margin_c")
@@ -21,7 +20,6 @@ def test_readings_are_those_of_the_board(machine):
     assert gpu.energy_j() == pytest.approx(twin[0].energy_j)
     assert gpu.temperature_c() == 71.0
     assert gpu.margin_c() == 16.0
-    assert gpu.thermal_limits() == ThermalLimits(0.0, None, -2.0, -8.0)
 
 
 @pytest.mark.parametrize("reading", READINGS)
@@ -37,7 +35,7 @@ def test_blank_fields_are_no_data(machine):
     assert gpu.held_back() == HeldBack(None, None, None, None)
 
 
-@pytest.mark.parametrize("reading", [*READINGS, "held_back", "thermal_limits", "module_limit_w", "is_split"])
+@pytest.mark.parametrize("reading", [*READINGS, "held_back", "module_limit_w", "is_split"])
 @pytest.mark.parametrize("fault", ["lost", "timeout"])
 def test_a_silent_gpu_is_an_error_that_says_which_and_what_to_do(machine, reading, fault):
     twin, (gpu,) = machine()
@@ -52,7 +50,6 @@ def test_what_a_board_or_driver_lacks_is_none(machine):
     twin, (gpu,) = machine("bare")
     assert gpu.energy_j() is None
     assert gpu.held_back() == HeldBack(None, None, None, None)
-    assert gpu.thermal_limits() == ThermalLimits(None, None, None, None)
     assert (gpu.power_limit_w(), gpu.enforced_limit_w()) == (400.0, 400.0)
     twin[0].fault("no-power")
     assert gpu.power_w() is None

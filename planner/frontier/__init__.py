@@ -1,0 +1,1 @@
+"""The Pareto front of a week: plans of which none is better by every measure."""

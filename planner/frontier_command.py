@@ -1,0 +1,87 @@
+"""The command `gridpace frontier`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from planner.command import FILE, instant
+from planner.json_output import json_errors, print_json
+from planner.terminal import clean_stdout, note, stage
+
+
+@click.command("frontier", short_help="Show what plans of a week trade: carbon, cost, lateness, water.")
+@click.argument("site", type=FILE)
+@click.option(
+    "--objectives",
+    default="carbon,cost,lateness,water",
+    show_default=True,
+    help="What plans are compared by, two or more, by commas.",
+)
+@click.option("--points", type=click.IntRange(3, 200), default=12, show_default=True, help="Plans wanted on the front.")
+@click.option("--week", metavar="YYYY-Www", help="ISO week, such as 2024-W20; the site file's, or the coming one.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes to use.")
+@click.option("--dask", metavar="ADDRESS", help="Scheduler of a Dask cluster to use instead.")
+@click.option(
+    "--issued-at", metavar="TIME", help="Instant at which the plans count as made, with offset. [default: now]"
+)
+@click.option("--time-limit", metavar="S", type=float, help="Longest time for each plan, s. [default: the site file's]")
+@click.option("--gap", metavar="SHARE", type=float, help="Certified gap to stop at. [default: the site file's]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@click.option("--output", type=FILE, metavar="FILE.html", help="Write the front as a page too.")
+@click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
+def frontier_command(
+    site: Path,
+    objectives: str,
+    points: int,
+    week: str | None,
+    jobs: int,
+    dask: str | None,
+    issued_at: str | None,
+    time_limit: float | None,
+    gap: float | None,
+    as_json: bool,
+    output: Path | None,
+    offline: bool,
+) -> None:
+    """Show what plans of a week trade: those of which none is better by every objective.
+
+    Each is planned, replayed by the judge, and told with what it is worth against working without a plan: grams, money,
+    and promises of power, heat and deadlines. Nothing is published.
+    """
+    with json_errors(as_json), clean_stdout():
+        with stage("reading the site and its series"):
+            from planner.inputs import read_week
+
+            made_from, gathered = read_week(
+                site, week=week, issued_at=instant("--issued-at", issued_at), offline=offline
+            )
+        from planner.backtest_command import carrier, progress
+        from planner.export.files import write_files
+        from planner.export.frontier_view import document, frontier_html, lines
+        from planner.frontier.sweep import frontier
+        from planner.frontier.task import point_of
+        from planner.optimize import PlanOptions
+
+        options = PlanOptions(
+            gap_target=made_from.plan.gap_target if gap is None else gap,
+            time_limit_s=made_from.plan.time_limit_s if time_limit is None else time_limit,
+            method=made_from.plan.method,
+        )
+        # what the plans know, and nothing that only pages of a week show, goes to the processes
+        known = replace(gathered, bands=())
+        asked = [name.strip() for name in objectives.split(",") if name.strip()]
+        with stage("planning and judging"), progress("plans") as done:
+            found = frontier(known, asked, points, options, carrier(point_of, jobs, dask, done))
+        if output is not None:
+            with stage("writing"):
+                write_files({output: frontier_html(found, gathered)})
+    if as_json:
+        print_json(document(found, gathered))
+    else:
+        for line in lines(found, gathered):
+            click.echo(line)
+    if output is not None:
+        note(str(output))
