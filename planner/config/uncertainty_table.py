@@ -21,7 +21,7 @@ class UncertaintyTable(Table):
         default=0.9, description="share of the paths, from the best on, that the mean of the worst leaves out"
     )
     cvar_weight: Share = Field(
-        default=0.2, description="weight of the worst paths' mean against that of all, for carbon and for lateness"
+        default=0.05, description="weight of the worst paths' mean against that of all, for carbon and for lateness"
     )
     w_max_quantile: Annotated[float, Field(ge=0.5, le=0.95)] | None = Field(
         default=None,

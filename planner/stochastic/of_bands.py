@@ -37,7 +37,7 @@ class Asked:
 
     scenarios: int = 0
     cvar_alpha: float = 0.9
-    cvar_weight: float = 0.2
+    cvar_weight: float = 0.05
     w_max_quantile: float | None = None
 
 

@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="planner_peers")
     parser.add_argument("--env", type=Path, default=default_folder() / "planner-peers", help="folder of the peers")
     parser.add_argument("--case", choices=CASES, action="append", help="default: all of them")
-    parser.add_argument("--rounds", type=int, default=3, help="processes of each path, and small plans of each planner")
+    parser.add_argument("--rounds", type=int, default=1, help="processes of each path, and small plans of each planner")
     parser.add_argument("--own", choices=CASES, help="build and solve one case by our own path and print JSON")
     options = parser.parse_args(arguments)
     if options.own:
@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> None:
     except (EnvironmentFailedError, BadAnswerError) as error:
         sys.exit(f"no comparison with linopy, PyPSA and EMHASS: {error}")
     print(describe(), end="\n\n")
-    print(f"One thread, interior point without crossover; medians of {options.rounds} processes of each path.\n")
+    print(f"One thread, interior point without crossover; medians of processes of each path: {options.rounds}.\n")
     print(_versions([*next(iter(fluid.values())), *deferred]), end="\n\n")
     optima = [(one.objective, ways[0].objective) for ways in (*fluid.values(), deferred) for one in ways[1:]]
     print(table(["case", "path", "optimum", "apart, of ours", ""], _agreement(fluid, deferred)), end="\n\n")

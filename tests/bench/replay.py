@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--every", type=int, default=14, help="days between two weeks' starts")
     parser.add_argument("--weeks", type=int, help="the first so many of them")
     parser.add_argument("--scenarios", type=int, default=4)
-    parser.add_argument("--cvar-weight", type=float, default=0.2)
+    parser.add_argument("--cvar-weight", type=float, default=0.05)
     parser.add_argument("--w-max-quantile", type=float, default=0.95)
     parser.add_argument("--frozen-h", type=float, default=4.0)
     parser.add_argument(

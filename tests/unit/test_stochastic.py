@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from planner.band import Band
+from planner.config import site_from_text
+from planner.gather import gather
 from planner.optimize import PlanOptions
 from planner.optimize import plan as plan_on_forecast
 from planner.optimize.limits import block_limits
@@ -16,6 +19,7 @@ from planner.stochastic.of_bands import Asked, looked_at, with_uncertainty
 from planner.stochastic.plan import plan
 from planner.stochastic.reduction import kept_paths, recentred
 from planner.uncertainty import Heat, Scenario, Uncertainty
+from tests.unit.test_backtest_plans import SITE
 from tests.weeks import FULL_POWER, START, make_block, make_pool, make_run, tiny_week
 
 EXACT = PlanOptions(gap_target=1e-6, time_limit_s=20.0)
@@ -181,3 +185,12 @@ def test_what_was_asked_is_told_also_where_nothing_is_known():
     assert len(seen.uncertainty.scenarios) == 2
     assert seen.labels[-2] == "Starts, stops and pools are planned on 2 weighted paths of the forecast."
     assert seen.bands == (band,)
+
+
+def test_a_site_file_asks_for_it_and_the_demo_says_that_nothing_is_unknown():
+    asked = "[plan.uncertainty]\nscenarios = 4\nw_max_quantile = 0.9\n"
+    week = gather(site_from_text(SITE + asked, Path("small.toml")), now=START)
+    assert week.uncertainty is None
+    assert "Planned on the forecast alone: the errors of no forecast are known, so there are no paths." in week.labels
+    plain = gather(site_from_text(SITE, Path("small.toml")), now=START)
+    assert not any("paths" in label for label in plain.labels)

@@ -12,8 +12,9 @@ import numpy as np
 
 from planner.optimize.scale.ground import Ground, Placed
 from planner.optimize.scale.lateness import late_money
+from planner.optimize.scale.pauses import paused
 from planner.optimize.scale.powers import powered
-from planner.optimize.scale.responses import QUICK, respond, slot_prices
+from planner.optimize.scale.responses import slot_prices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -214,10 +215,10 @@ class Assignment:
             part = rank.only(rows)
             fitting = self.ground.open_cells(part)
             if crowding is None:
-                answer = respond(crowd, part, price, fitting, care=QUICK)
+                answer = paused(crowd, part, price, fitting)
             else:
                 beside = self.beside(part, price, fitting, crowding)
-                answer = respond(crowd, part, price, part.is_open, extra=beside, care=QUICK)
+                answer = paused(crowd, part, price, part.is_open, beside)
             for i, row in enumerate(rows.tolist()):
                 run, least = int(rank.run[row]), float(answer.least[i])
                 if answer.on[i].any() and (run not in best or least < best[run][0]):

@@ -103,7 +103,7 @@ class ManyGangs:
         self._prices = fluid.solve(PRICE_SHARE * seconds_left(deadline), interior=True) or _flat(crew)
         ground = Assignment(crew)
         if start is not None:
-            _go_on(crew, ground, self._prices, known_places(crew, start, self._prices))
+            _go_on(crew, ground, self._prices, known_places(crew, start, self._prices), deadline)
         else:
             batches = _batches(ground.order(), MOST_FILLED)
             ground.fill(self._prices, batches, CROWDING[0])
@@ -130,7 +130,7 @@ class ManyGangs:
         began = time.monotonic()
         crew = _crew(week)
         ground = Assignment(crew)
-        _go_on(crew, ground, self._prices, self._places)
+        _go_on(crew, ground, self._prices, self._places, began + self._time_limit_s)
         timing = (began, time.monotonic() - began, began + self._time_limit_s)
         return self._finish(week, crew, ground, timing, calm=True)
 
@@ -194,15 +194,19 @@ def _standing(crew: Crowd, dispatcher: Dispatcher, ground: Assignment) -> Standi
     return Standing(tuple(ground.places), found, lateness_money(crew, ground.places))
 
 
-def _go_on(crew: Crowd, ground: Assignment, prices: Prices, places: Sequence[Placed | None]) -> None:
-    """Take on places of a former plan as far as there is room, the freest giving way, and place the others anew."""
+def _go_on(crew: Crowd, ground: Assignment, prices: Prices, places: Sequence[Placed | None], deadline: float) -> None:
+    """Take on places of a former plan; the freest of those in each other's way, and those without, find others."""
     ground.keep(places)
     ground.aim(prices, 1.0)
-    ground.place_all(clear(crew, ground), LAST_TRIES)
+    clear(crew, ground)
     order = ground.order()
-    without = order[[ground.places[run] is None for run in order.tolist()]]
-    for first in range(0, len(without), LEAST_BATCH):
-        ground.place_all(without[first : first + LEAST_BATCH], LAST_TRIES)
+    moved = order[[ground.places[run] is None for run in order.tolist()]]
+    for crowding in CROWDING:
+        crowded = moved[ground.crowded()[moved]]
+        if not crowded.size or seconds_left(deadline) <= 0.0:
+            break
+        ground.settle(_batches(crowded, MOST_FILLED), crowding)
+    ground.place_all(clear(crew, ground), LAST_TRIES)
 
 
 def _batches(runs: Ints, most: int) -> list[Ints]:

@@ -78,6 +78,7 @@ def respond(
     is_open: Flags | None = None,
     *,
     extra: Floats | None = None,
+    fee: Floats | None = None,
     care: Care = FULL,
     trace: bool = True,
 ) -> Response:
@@ -89,6 +90,7 @@ def respond(
         price: From `slot_prices`.
         is_open: Cells in which each row may be on, (R, B); None for all that are open.
         extra: What a cell costs each row beside its price, money per GPU, (R, B); None for nothing.
+        fee: What a start costs each row beside its work, money per GPU, shape (R,); None for nothing.
         care: How well to search.
         trace: Whether the cells are wanted, not only what they cost; without it all are off.
     """
@@ -99,7 +101,7 @@ def respond(
         rows = np.arange(first, min(first + AT_ONCE, len(rank)))
         part = rank.only(rows)
         mask = part.is_open if is_open is None else is_open[rows]
-        beside = None if extra is None else extra[rows]
+        beside = None if extra is None else extra[rows], None if fee is None else fee[rows]
         search = _Search(crowd, part, (menu, dear, float(price.min()) < 0.0), mask, beside)
         least[rows], on[rows] = search.run(care.rounds, trace=trace)
     return Response(least, on)
@@ -109,10 +111,16 @@ class _Search:
     """The best multipliers of some rows."""
 
     def __init__(
-        self, crowd: Crowd, rank: Rank, prices: tuple[Menu, Floats, bool], is_open: Flags, extra: Floats | None
+        self,
+        crowd: Crowd,
+        rank: Rank,
+        prices: tuple[Menu, Floats, bool],
+        is_open: Flags,
+        beside: tuple[Floats | None, Floats | None],
     ) -> None:
         dues = crowd.dues
         self._rank, self._open = rank, is_open.T
+        extra, self._fee = beside
         self._extra = None if extra is None else extra.T
         self._due = Due(*(a[rank.run] for a in (dues.work_h, dues.marks, dues.price, dues.most_h)))
         self._slot_h = crowd.week.grid.slot_h
@@ -197,10 +205,13 @@ class _Search:
         cost = self._menu.costs(rank.table[rows], here * (rate * h))
         if self._extra is not None:
             cost += self._extra[:, rows]
+        start = here * (lost * rank.reload_h[rows])
+        if self._fee is not None:
+            start += self._fee[rows]
         spells = Spells(
             cost,
             self._open[:, rows],
-            here * (lost * rank.reload_h[rows]),
+            start,
             worth.at(begins - checkpoint_h / h) * (lost * checkpoint_h),
             rank.min_run[rows],
             rank.min_pause[rows],

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.optimize.scale.lateness import late_money
+from planner.optimize.scale.pauses import paused
 from planner.optimize.scale.powers import powered
-from planner.optimize.scale.responses import QUICK, respond
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -73,7 +73,7 @@ def _wanted(crowd: Crowd, assigned: Assignment, run: int, late: float) -> Placed
     for g, row in assigned.rows[run]:
         rank = crowd.ranks[g].only(np.array([row]))
         beside = assigned.beside(rank, price, assigned.ground.open_cells(rank), CROWDED)
-        answer = respond(crowd, rank, price, rank.is_open, extra=beside, care=QUICK)
+        answer = paused(crowd, rank, price, rank.is_open, beside)
         if answer.on[0].any() and (best is None or float(answer.least[0]) < best[0]):
             best = float(answer.least[0]), rank, answer.on[0]
     if best is None:

@@ -8,6 +8,7 @@ Below 0 it is a price on work beyond what there is.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,13 +61,14 @@ class Worth:
         """Return the worth of work at or lost from each position on, shape (B, R); positions broadcast to it."""
         found = np.repeat(-self.excess[None], len(positions), axis=0)
         where = np.broadcast_to(positions, found.shape)
-        for row, level, mark in self._active():
+        for row, level, mark in self._active:
             if row.size == len(self.excess):
                 found += level * (mark > where)
             else:
                 found[:, row] += level * (mark > where[:, row])
         return found
 
+    @cached_property
     def _active(self) -> list[tuple[Ints, Floats, Floats]]:
         found = []
         for i in range(self.levels.shape[1]):
