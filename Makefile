@@ -8,19 +8,22 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 SITE   ?= data/sites/block-20mw.toml
 WORKERS ?= auto
 
-.PHONY: plan test test-matrix test-slurm test-deep test-frameworks test-browser test-packaging lint bench clean
+.PHONY: plan test test-matrix test-slurm test-postgres test-deep test-frameworks test-browser test-packaging lint bench clean
 
 plan: $(VENV)/.gridpace
 	$(BIN)/gridpace plan $(SITE)
 
 test: $(VENV)/.test
-	$(BIN)/pytest -n $(WORKERS) -m "not frameworks and not browser and not packaging and not matrix and not slurm and not deep"
+	$(BIN)/pytest -n $(WORKERS) -m "not frameworks and not browser and not packaging and not matrix and not slurm and not deep and not postgres"
 
 test-matrix: $(VENV)/.test
 	$(BIN)/pytest -n $(WORKERS) -m matrix tests/faults/matrix
 
 test-slurm: $(VENV)/.test $(VENV)/.slurm
 	$(BIN)/pytest tests/slurm
+
+test-postgres: $(VENV)/.test $(VENV)/.postgres
+	$(BIN)/pytest -n $(WORKERS) -m postgres tests/postgres
 
 test-deep: $(VENV)/.test
 	$(BIN)/pytest -n $(WORKERS) -m deep
@@ -79,4 +82,8 @@ $(VENV)/.browser: $(VENV)/.gridpace
 
 $(VENV)/.slurm: $(VENV)/.gridpace
 	@command -v slurmctld >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends slurm-wlm munge; } || echo "install slurm-wlm and munge by hand, then run this again"
+	@touch $@
+
+$(VENV)/.postgres: $(VENV)/.gridpace
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql; } || echo "install postgresql by hand, then run this again"
 	@touch $@
