@@ -57,7 +57,9 @@ def main(arguments: list[str]) -> None:
         "--change-cost", type=float, default=0.0002, help="per GPU-hour changed against the plan before"
     )
     parser.add_argument("--time-limit-s", type=float, help="of each plan; that of the site where left out")
-    parser.add_argument("--gap-target", type=float, default=0.003, help="a gap of 1 % would be a tenth of the saving")
+    parser.add_argument(
+        "--gap-target", type=float, default=0.003, help="share; a hundredth would be a tenth of the saving"
+    )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0, help="of the errors laid on the weather, and of the paths")
     asked = parser.parse_args(arguments)
