@@ -1,4 +1,7 @@
-"""The optimum of a tiny week by trying every on/off pattern, each with a linear program of its own.
+"""The optimum of a tiny week by trying every on/off pattern, each with a program of its own.
+
+The program is linear; where import is paid for, whole columns keep it from burning power that no machine burns: cooling
+lies on its curve, a battery has one direction, and a gang mixes neighbouring points only.
 
 Written from docs/formulation.md alone: it shares no code with the program that it checks, only the physics.
 """
@@ -9,7 +12,7 @@ import itertools
 import math
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import LinearConstraint, linprog, milp
 
 from planner.optimize.curves import SEGMENTS
 from planner.week import Run, Week
@@ -51,15 +54,13 @@ def best_cost(week: Week) -> float:
     late = [{p: _least_lateness(week, run, *p) for p in patterns(week, run)} for run in week.runs]
     least = [(sum(of[p] for of, p in zip(late, chosen, strict=True)), chosen) for chosen in itertools.product(*late)]
     # energy that is paid for can only lower the cost by this much
-    paid = sum(
-        float(np.minimum(_money_per_kwh(week), 0.0) @ week.capacity_kw(b)) * week.grid.slot_h for b in week.blocks
-    )
+    paid = sum(float(np.minimum(_least_money(week), 0.0) @ week.capacity_kw(b)) * week.grid.slot_h for b in week.blocks)
     best = math.inf
     for lateness, chosen in sorted(least, key=lambda one: one[0]):
         if lateness + paid >= best:
             break
         if _gpus_fit(week, chosen):
-            best = min(best, _cost(week, chosen))
+            best = min(best, _cost(week, chosen, best))
     return best
 
 
@@ -68,12 +69,18 @@ def _money_per_kwh(week):
     return week.rates().total_per_kwh + carbon
 
 
+def _least_money(week):
+    """Money per kWh of import, covered by a contract or not."""
+    money = _money_per_kwh(week)
+    return np.minimum(money, money - week.rates().energy_per_kwh) if week.contracts else money
+
+
 def _least_lateness(week, run, name, on):
     """Money of lateness with the pattern at full power, whatever that costs."""
     program = _Program()
     anywhere = {b.name: [[] for _ in range(week.grid.n_slots)] for b in week.blocks}
     _add_run(week, program, run, name, on, anywhere)
-    return program.solve()
+    return program.least()
 
 
 def _full_h(week, run, option):
@@ -111,39 +118,70 @@ def _drawn(pool, gpus):
 
 class _Program:
     def __init__(self):
-        self.cost, self.bounds, self.rows = [], [], {"le": ([], []), "eq": ([], [])}
+        self.cost, self.bounds, self.whole, self.rows = [], [], [], {"le": ([], []), "eq": ([], [])}
 
     def copy(self):
         other = _Program()
-        other.cost, other.bounds = list(self.cost), list(self.bounds)
+        other.cost, other.bounds, other.whole = list(self.cost), list(self.bounds), list(self.whole)
         other.rows = {kind: (list(terms), list(rhs)) for kind, (terms, rhs) in self.rows.items()}
         return other
 
-    def column(self, cost=0.0, low=0.0, high=None):
+    def column(self, cost=0.0, low=0.0, high=None, *, whole=False):
         self.cost.append(cost)
         self.bounds.append((low, high))
+        self.whole.append(whole)
         return len(self.cost) - 1
 
     def row(self, kind, terms, rhs):
         self.rows[kind][0].append(terms)
         self.rows[kind][1].append(rhs)
 
-    def solve(self):
-        def dense(kind):
-            terms, rhs = self.rows[kind]
+    def least(self):
+        """The least money with whole columns taken as any."""
+        a_le, b_le, a_eq, b_eq = self._dense()
+        answer = linprog(self.cost, a_le, b_le, a_eq, b_eq, self.bounds, method="highs")
+        return answer.fun if answer.status == 0 else math.inf
+
+    def solve(self, known=math.inf):
+        """The least money, or as good as `known` where it cannot be less."""
+        least = self.least()
+        if not any(self.whole) or least >= known:
+            return least
+        a_le, b_le, a_eq, b_eq = self._dense()
+        low, high = (np.array([one[i] for one in self.bounds], dtype=float) for i in (0, 1))
+        answer = milp(
+            self.cost,
+            integrality=self.whole,
+            bounds=(low, np.where(np.isnan(high), np.inf, high)),
+            constraints=[LinearConstraint(a_le, -np.inf, b_le), LinearConstraint(a_eq, b_eq, b_eq)],
+            options={"mip_rel_gap": 0.0},
+        )
+        return answer.fun if answer.status == 0 else math.inf
+
+    def _dense(self):
+        found = []
+        for terms, rhs in self.rows.values():
             a = np.zeros((len(terms), len(self.cost)))
             for i, row in enumerate(terms):
                 for column, value in row:
                     a[i, column] += value
-            return (a, np.array(rhs)) if terms else (None, None)
+            found += [a, np.array(rhs)] if terms else [None, None]
+        return found
 
-        (a_le, b_le), (a_eq, b_eq) = dense("le"), dense("eq")
-        answer = linprog(self.cost, a_le, b_le, a_eq, b_eq, self.bounds, method="highs")
-        return answer.fun if answer.status == 0 else math.inf
+    def between(self, values, *, whole):
+        """Shares of values that are one together; with whole columns, of two neighbours only."""
+        shares = [self.column() for _ in values]
+        self.row("eq", [(s, 1.0) for s in shares], 1.0)
+        if whole and len(values) > 2:
+            pairs = [self.column(0.0, 0.0, 1.0, whole=True) for _ in values[1:]]
+            self.row("eq", [(p, 1.0) for p in pairs], 1.0)
+            for k, s in enumerate(shares):
+                self.row("le", [(s, 1.0)] + [(p, -1.0) for p in pairs[max(0, k - 1) : k + 1]], 0.0)
+        return list(zip(shares, values, strict=True))
 
 
-def _cost(week, chosen):
-    """Money of the best power for one pattern."""
+def _cost(week, chosen, known=math.inf):
+    """Money of the best power for one pattern, or as good as `known` where it cannot be less."""
     T = week.grid.n_slots
     program = _Program()
     it_terms = {b.name: [[] for _ in range(T)] for b in week.blocks}
@@ -164,7 +202,7 @@ def _cost(week, chosen):
     owed = sum(register.charge_per_kw * register.owed_kw for register in week.demand_registers)
     whole = [c.name for c in week.contracts if c.offered and c.all_or_none]
     return min(
-        _with_contracts(week, program, imports, dict(zip(whole, bought, strict=True))).solve() - owed
+        _with_contracts(week, program, imports, dict(zip(whole, bought, strict=True))).solve(known + owed) - owed
         for bought in itertools.product((0.0, 1.0), repeat=len(whole))
     )
 
@@ -195,15 +233,14 @@ def _add_run(week, program, run, name, on, it_terms):
     best_rate = max(o.tokens_per_gpu_s for o in run.options)
     per_h = 3600.0 * run.gpus * best_rate
     made = []  # (position from which it counts, column or None, work per slot or loss, whether pro rata)
+    paid = _least_money(week) < 0.0
     if name is not None:
         option = next(o for o in run.options if o.pool == name)
         pool = week.pool(name)
         rate = option.tokens_per_gpu_s / best_rate
         top = max(p.relative_throughput for p in option.points)
         for t in np.flatnonzero(on):
-            shares = [program.column() for _ in option.points]
-            program.row("eq", [(s, 1.0) for s in shares], 1.0)
-            for share, point in zip(shares, option.points, strict=True):
+            for share, point in program.between(option.points, whole=paid[t]):
                 for block, part in pool.shares:
                     idle_w = pool.gpu.idle_w_per_gpu if week.block(block).idle_powered[t] else 0.0
                     added_kw = part * run.gpus * (point.it_w_per_gpu - idle_w) / 1000
@@ -290,6 +327,19 @@ def _fitted(week, block):
     return fit_envelope(block.plant, signals.dry_bulb_c, signals.wet_bulb_c, SEGMENTS, (week.idle_kw(block), most))
 
 
+def _corners(envelope, t, low_kw, high_kw):
+    """(IT power, cooling) where the curve of a slot bends, and at its ends."""
+    slope, intercept = envelope.slope[t], envelope.intercept_kw[t]
+    at = [low_kw, high_kw]
+    for a, b in itertools.combinations(range(len(slope)), 2):
+        if slope[a] != slope[b]:
+            meet = (intercept[b] - intercept[a]) / (slope[a] - slope[b])
+            highest = float(np.max(slope * meet + intercept))
+            if low_kw < meet < high_kw and slope[a] * meet + intercept[a] >= highest - 1e-9 * abs(highest):
+                at.append(float(meet))
+    return [(kw, float(np.max(slope * kw + intercept))) for kw in sorted(at)]
+
+
 def _add_block(week, program, block, it_terms, idle_kw):
     T, h = week.grid.n_slots, week.grid.slot_h
     capacity, solar_kw = week.capacity_kw(block), week.solar_kw(block)
@@ -297,7 +347,7 @@ def _add_block(week, program, block, it_terms, idle_kw):
     money = _money_per_kwh(week) * h
     water = envelope.water_l_per_kwh / 1000 * week.prices.water_per_m3 * h
     imports, its, before = [], [], None
-    store = block.battery
+    store, paid = block.battery, _least_money(week) < 0.0
     for t in range(T):
         it = program.column(water[t], 0.0, envelope.w_max_kw[t] * MARGIN)
         cooling = program.column()
@@ -307,6 +357,10 @@ def _add_block(week, program, block, it_terms, idle_kw):
         for slope, intercept in zip(envelope.slope[t], envelope.intercept_kw[t], strict=True):
             program.row("le", [(it, slope), (cooling, -1.0)], -intercept)
             program.row("le", [(it, 1.0 + slope)], (capacity[t] - intercept) * MARGIN)
+        if paid[t]:
+            shares = program.between(_corners(envelope, t, idle_kw[t], envelope.w_max_kw[t]), whole=True)
+            for column, place in ((it, 0), (cooling, 1)):
+                program.row("eq", [(column, 1.0)] + [(s, -corner[place]) for s, corner in shares], 0.0)
         balance = [(grid, 1.0), (sun, 1.0), (it, -1.0), (cooling, -1.0)]
         if store is not None:
             charge = program.column(0.0, 0.0, store.charge_kw)
@@ -314,6 +368,10 @@ def _add_block(week, program, block, it_terms, idle_kw):
             least = max(store.min_share, store.final_share) if t == T - 1 else store.min_share
             stored = program.column(0.0, least * store.energy_kwh, store.max_share * store.energy_kwh)
             balance += [(charge, -1.0), (discharge, 1.0)]
+            if paid[t]:
+                charging = program.column(0.0, 0.0, 1.0, whole=True)
+                program.row("le", [(charge, 1.0), (charging, -store.charge_kw)], 0.0)
+                program.row("le", [(discharge, 1.0), (charging, store.discharge_kw)], store.discharge_kw)
             state = [(stored, 1.0), (charge, -h * store.charge_efficiency), (discharge, h / store.discharge_efficiency)]
             start = store.initial_share * store.energy_kwh if before is None else 0.0
             program.row("eq", state + ([(before, -1.0)] if before is not None else []), start)

@@ -41,7 +41,7 @@ def exhaustive_cost(week):
         if prices.base + bound >= best - SAME * max(1.0, abs(best)):
             break
         if _gpus_fit(week, chosen):
-            best = min(best, _cost(week, chosen))
+            best = min(best, _cost(week, chosen, best))
     return best
 
 

@@ -231,7 +231,8 @@ class Search:
             work, enough = other.submit(schedules.work, self._deadline - KEEP_S), -np.inf
             try:
                 coarse = self._around_root(root, certified=False)
-                if not self._done():
+                # where the time is out the bound found by then still counts
+                if self._bound < self._enough():
                     enough = self._enough()
             finally:
                 schedules.stop_at(enough)

@@ -89,7 +89,8 @@ def _components(matrix: Matrix, linking: npt.NDArray[np.bool_]) -> tuple[Places1
     apart = sparse.diags_array((~linking).astype(np.float64)) @ matrix.a
     graph = sparse.block_array([[None, apart], [apart.T, None]], format="csr")
     _, component = connected_components(graph, directed=False)
-    return component[: matrix.n_rows], component[matrix.n_rows :]
+    numbers = component.astype(np.int64)
+    return numbers[: matrix.n_rows], numbers[matrix.n_rows :]
 
 
 def _columns(gang: Gang) -> list[pulp.LpVariable]:

@@ -361,7 +361,7 @@ def _worked(cost: Floats, levels: Floats, lowest: int, n: int) -> Floats:
     found = cost[:, lowest : lowest + n + len(levels) - 1]
     beyond = n + len(levels) - 1 - found.shape[1]
     ahead = np.concatenate([found, np.repeat(cost[:, -1:], beyond, axis=1)], axis=1) if beyond else found
-    best = ahead[:, :n] + levels[0]
+    best: Floats = ahead[:, :n] + levels[0]
     for level in range(1, len(levels)):
         np.minimum(best, ahead[:, level : level + n] + levels[level], out=best)
     return best

@@ -111,7 +111,8 @@ class Stretches:
         left = np.clip(np.floor(at), 0, cost.shape[1] - 2).astype(np.int64)
         share = at - left
         chord = np.take_along_axis(cost, left, 1) * (1.0 - share) + np.take_along_axis(cost, left + 1, 1) * share
-        return np.maximum((chord - at_kink).max(axis=1, initial=0.0), 0.0)[:, None]
+        above_most: Floats = np.maximum((chord - at_kink).max(axis=1, initial=0.0), 0.0)
+        return above_most[:, None]
 
     def _segments(self, reduced: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the cost of the least work, and slope and width of the segments above it, by rising slope."""

@@ -41,6 +41,8 @@ PUBLISHED = ("DNN Ensemble", "LEAR Ensemble")
 REAL = "Real price"
 KNOWN_DAY, BLEND = "day known", "robust-blend"
 WEEK_H, DAY_H = 168, 24
+GAP_TARGET = 0.003
+"""Of each plan, share: the site's own would be a good part of what can be saved."""
 CI, DRY_C, WET_C = 300.0, 15.0, 10.0
 """Carbon intensity and weather of every hour: nothing but the price tells hours apart."""
 
@@ -92,7 +94,7 @@ def task_of(market: str, rows: pd.DataFrame, at: int) -> Task:
             price = np.concatenate([came[: day * DAY_H], ahead[: WEEK_H - day * DAY_H]])
             weeks.append(week_of(currency, start, price, day))
     site = site_of(currency)
-    options = PlanOptions(site.plan.gap_target, site.plan.time_limit_s)
+    options = PlanOptions(GAP_TARGET, site.plan.time_limit_s)
     return Task(week_of(currency, start, came, 0), {k: tuple(v) for k, v in days.items()}, options)
 
 

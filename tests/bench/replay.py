@@ -1,6 +1,6 @@
 """Weeks of 2024 replayed on the real traces: what rolling plans on forecasts keep of perfect foresight's saving.
 
-The site is `data/sites/week-ahead.toml`. Weeks lie evenly over the year, `--every` days apart; each is planned with
+The site is `data/sites/week-ahead.toml`. Weeks lie `--every` days apart over the year; each is planned with
 perfect foresight, once on the forecast of its first hour, day by day, and day by day on weighted paths with limits in
 the heat. Weather as it would have been issued is the archive plus an error that grows with lead.
 """
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="replay")
     parser.add_argument("--zones", nargs="+", choices=ZONES, default=["DE-LU", "GB"])
     parser.add_argument("--by", choices=(CARBON, MONEY), default=CARBON)
-    parser.add_argument("--every", type=int, default=14, help="days between two weeks' starts")
+    parser.add_argument("--every", type=int, default=7, help="days between two weeks' starts")
     parser.add_argument("--weeks", type=int, help="the first so many of them")
     parser.add_argument("--scenarios", type=int, default=4)
     parser.add_argument("--cvar-weight", type=float, default=0.05)
@@ -57,6 +57,9 @@ def main(arguments: list[str]) -> None:
         "--change-cost", type=float, default=0.0002, help="per GPU-hour changed against the plan before"
     )
     parser.add_argument("--time-limit-s", type=float, help="of each plan; that of the site where left out")
+    parser.add_argument(
+        "--gap-target", type=float, default=0.003, help="share; a hundredth would be a tenth of the saving"
+    )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0, help="of the errors laid on the weather, and of the paths")
     asked = parser.parse_args(arguments)
@@ -66,8 +69,9 @@ def main(arguments: list[str]) -> None:
     lines, told, said = [], [], ""
     for zone in asked.zones:
         history, site = trace(zone), site_in(CURRENCY.get(zone, "USD"))
-        if asked.time_limit_s is not None:
-            site = replace(site, plan=site.plan.model_copy(update={"time_limit_s": asked.time_limit_s}))
+        limit_s = site.plan.time_limit_s if asked.time_limit_s is None else asked.time_limit_s
+        own = site.plan.model_copy(update={"gap_target": asked.gap_target, "time_limit_s": limit_s})
+        site = replace(site, plan=own)
         starts = starts_of(FIRST, LAST - LAST_DAY, asked.every)[: asked.weeks]
         how = How(
             zone,

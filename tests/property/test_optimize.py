@@ -41,6 +41,18 @@ def test_three_runs_on_half_hours_reach_the_optimum_that_enumeration_finds(seed)
     assert plan(week, EXACT).objective == pytest.approx(best_cost(longest_moves(week)), rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.parametrize(("seed", "n_pools"), [(0, 1), (5, 1), (6, 1), (8, 1), (12, 1), (106, 2), (107, 2)])
+def test_weeks_with_hours_that_are_paid_for_reach_the_optimum_that_enumeration_finds(seed, n_pools):
+    week = random_week(seed, n_runs=2, n_slots=6 - n_pools, n_pools=n_pools, negative_prices=True)
+    found = plan(week, EXACT)
+    assert found.status == "optimal"
+    assert found.objective == pytest.approx(best_cost(longest_moves(week)), rel=1e-6, abs=1e-6)
+    calendar, runs = to_calendar(
+        week, found.schedule, status=found.status, certified_gap=found.mip_gap, shortfalls=found.shortfalls
+    )
+    assert evaluate(calendar, runs, week).clean
+
+
 def with_bills(week, seed):
     """The week with a tariff by the hour, contracted demand, and contracts in force and on offer, by chance."""
     rng = np.random.default_rng(seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -127,3 +128,16 @@ def test_the_search_with_whole_schedules_reaches_the_optimum(monkeypatch, seed, 
         assert one.mip_gap <= gap
     assert (plans[0].objective, plans[0].bound) == (plans[1].objective, plans[1].bound)
     assert plans[0].schedule.runs[0].why == plans[1].schedule.runs[0].why
+
+
+def test_a_bound_found_by_the_time_limit_counts(monkeypatch):
+    monkeypatch.setattr(incumbent, "SMALL", 4)
+
+    def takes_all_the_time(search, root, *, certified):
+        search._deadline = time.monotonic()
+
+    monkeypatch.setattr(incumbent.Search, "_around_root", takes_all_the_time)
+    found = drawn(random_week(22, n_runs=4, n_slots=12))
+    given = found.program, found.matrix, found.places, 0.001, found.deadline
+    told = incumbent.Search(*given, index=found.index, limit_s=PATIENCE_S).run()
+    assert told.objective > told.bound > found.root.objective * (1.0 + 1e-3)

@@ -188,3 +188,12 @@ def test_what_is_placed_without_room_is_cleared_until_all_fits():
     assert all(ground.places[run] is None for run in gone.tolist())
     assert (ground.ground.free >= 0.0).all()
     assert (ground.ground.above_kw <= 1e-6).all()
+
+
+def test_when_the_time_is_over_at_once_there_is_a_plan_with_a_bound():
+    small = replace(week(), runs=week().runs[:12])
+    found = plan(small, replace(MANY, time_limit_s=1e-3))
+    assert np.isfinite(found.bound)
+    assert 0.0 < found.mip_gap < 1.0
+    assert found.status == "time-limit"
+    assert [v.sentence for v in judged(small, found).violations] == []

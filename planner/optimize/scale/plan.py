@@ -141,7 +141,8 @@ class ManyGangs:
         assert self._prices is not None
         began, build_s, deadline = timing
         ground.aim(self._prices, 1.0, SOFT)
-        bound = Certificate(crew).bound(self._prices.it, self._prices.gpu, seconds_left(deadline))
+        # a plan without a bound is none: it is made even when the time is over
+        bound = Certificate(crew).bound(self._prices.it, self._prices.gpu, np.inf)
         dispatcher = Dispatcher(crew)
         best = _standing(crew, dispatcher, ground)
         order, draw, idle = ground.order(), np.random.default_rng(0), 0
