@@ -16,6 +16,7 @@ from tests.published import off, on
 from tests.served import NOON, calendar, enter, served
 from tests.unit.test_ledger import record
 
+pytestmark = pytest.mark.browser
 SMALL = {"width": 360, "height": 740}
 
 

@@ -20,7 +20,7 @@ from trainer_hooks.clock import Clock
 from trainer_hooks.devices import machine_gpus
 from trainer_hooks.gpu import LIMIT_TOLERANCE_W
 from trainer_hooks.nvml import NvmlSession
-from trainer_hooks.settling import PATIENCE_S, request_limit
+from trainer_hooks.settling import PATIENCE_S, Settling
 from trainer_hooks.signals import before_ending
 from trainer_hooks.sweep.sweep import Sweep
 
@@ -77,7 +77,7 @@ def limits(
     yield Row("range of limits", f"{bounds[0]:.0f} to {bounds[1]:.0f} W, found at {prior_w:.0f} W")
     wanted_w = round((bounds[0] + bounds[1]) / 2)
     called_s, started_s = time.perf_counter(), clock.monotonic()
-    settling = request_limit(gpu, wanted_w, monotonic=clock.monotonic)
+    settling = _asked(gpu, wanted_w, clock)
     call_ms = 1e3 * (time.perf_counter() - called_s)
     try:
         while not settling.done and clock.monotonic() - started_s < 2 * PATIENCE_S:
@@ -89,12 +89,21 @@ def limits(
         )
         settled = "not" if verdict.settled_s is None else f"after {verdict.settled_s:.2f} s at the latest"
         yield Row("limit in force", f"{settled}; {verdict.enforced_w} W read back", verdict.settled_s is not None)
-        asked = request_limit(gpu, bounds[1] + 100, monotonic=clock.monotonic).wait(clock.sleep)
+        above = _asked(gpu, bounds[1] + 100, clock)
+        while not above.done:
+            clock.sleep(0.02)
+            above.poll()
+        asked = above.verdict
         yield Row("limit above the range", f"{asked.outcome} at {asked.limit_w} W", asked.outcome == "clamped")
     finally:
         gpu.set_power_limit_w(prior_w)
     back_w = gpu.power_limit_w()
     yield Row("limit given back", f"{back_w} W", back_w is not None and abs(back_w - prior_w) <= LIMIT_TOLERANCE_W)
+
+
+def _asked(gpu: Gpu, limit_w: float, clock: Clock) -> Settling:
+    since_s = clock.monotonic()
+    return Settling(gpu, gpu.set_power_limit_w(limit_w), since_s, monotonic=clock.monotonic)
 
 
 def energy(gpu: Gpu, train: Callable[[], int], seconds: float, clock: Clock) -> Row:
