@@ -136,7 +136,8 @@ def test_whole_schedules_that_span_bound_the_week_from_below():
     found = drawn(spanning_week(1, 3, 8))
     best = Highs(found.matrix, whole=True, mip_rel_gap=0.0).run(PATIENCE_S)
     assert best.status == "optimal"
-    bound = found.schedules.bound(np.inf, found.deadline)
+    found.schedules.work(found.deadline)
+    bound = found.schedules.bound(np.inf)
     assert 0.9 * best.objective <= bound <= best.objective * (1.0 + 1e-7)
 
 
@@ -204,6 +205,13 @@ def test_a_span_lies_at_one_site(tmp_path):
     [
         (SPAN.replace('"b"]', '"c"]'), "span[0].pools[1]: there is no pool 'c'; known are: a, b"),
         (SPAN.replace('"b"]', '"a"]'), "span[0].pools[1]: pool 'a' stands twice; name each pool once"),
+        (
+            SPAN.replace('"a", "b"]', '"a"]'),
+            (
+                "span[0].pools: has 1 entry, fewer than 2 (pools that a gang spans; its GPUs are shared out by their "
+                "size); give pools at least 2 entries"
+            ),
+        ),
         (SPAN.replace('"ab"', '"a"'), "span[0].name: 'a' is the name of a pool; give the span its own name"),
         (
             SPAN.replace("0.9", "1.2"),
