@@ -128,16 +128,28 @@ class Schedule:
         """Begin."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """End; a job that runs is finished first, and the lease given back."""
+    def stop(self, wait_s: float | None = None) -> bool:
+        """End, and give the lease back.
+
+        Args:
+            wait_s: How long a job that runs may take to finish, s; None waits as long as it takes.
+
+        Returns:
+            Whether none runs any more. One that does is done again by the next instance, so the process has to end.
+        """
         self._stop.set()
         self._thread.join()
-        self._end(wait=True)
+        ending = threading.Thread(target=self._end, kwargs={"wait": True}, daemon=True)
+        ending.start()
+        ending.join(wait_s)
+        if ending.is_alive():
+            LOG.warning("a job was cut short; it is done again by whoever works the schedule off next")
         try:
             with self._worker.ledger.writing() as session:
                 give_lease_back(session, self._lease, self._worker.instance)
         except GridpaceError as error:
             LOG.warning("the lease could not be given back: %s", error.what)
+        return not ending.is_alive()
 
     def run(self, name: str) -> None:
         """Run a job now, in this thread; one that failed and matters is tried again soon."""

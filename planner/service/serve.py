@@ -5,8 +5,10 @@ from __future__ import annotations
 import ipaddress
 import logging
 import secrets
+import signal
 import socket
 import sys
+import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +19,7 @@ import uvicorn
 from planner.config import load_site
 from planner.errors import ConfigError
 from planner.ledger import Ledger
+from planner.service.patience import patient_protocol
 from planner.service.schedule import Schedule
 from planner.service.shelf import Shelf
 from planner.service.state import Limits, ServiceState
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 _KEY_BYTES = 32
 _BACKLOG = 4096
 _LAST_S = 3
+_LAST_JOB_S = 8.0
 
 
 @dataclass(frozen=True)
@@ -112,14 +116,31 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
         server = uvicorn.Server(_config(settings, state))
         if schedule is not None:
             schedule.start()
+        ended = _told_to_end()
         try:
             scheme = "https" if settings.tls else "http"
             host, port = sock.getsockname()[:2]
             listening(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
             server.run(sockets=[sock])
         finally:
-            if schedule is not None:
-                schedule.stop()
+            if schedule is not None and not schedule.stop(_LAST_JOB_S):
+                _end_now()  # the thread that works at the job would be waited for
+    if ended:
+        _end_now()
+
+
+def _told_to_end() -> list[int]:
+    """Have SIGTERM noted alone: uvicorn sends it again once requests are answered, before jobs have ended."""
+    noted: list[int] = []
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda number, _: noted.append(number))
+    return noted
+
+
+def _end_now() -> None:
+    """End as whoever sends SIGTERM expects: by it."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.raise_signal(signal.SIGTERM)
 
 
 def _now() -> datetime:
@@ -132,6 +153,8 @@ def _config(settings: Settings, state: ServiceState) -> uvicorn.Config:
         create_app(state),
         log_config=None,
         access_log=False,  # the guard writes what is asked for, without what might be secret
+        http=patient_protocol(),
+        ws="none",
         lifespan="off",
         server_header=False,
         timeout_graceful_shutdown=_LAST_S,  # of streams of changes, which have no end of their own

@@ -54,6 +54,23 @@ def make(tmp_path, ledger):
     return maker
 
 
+def test_a_job_that_takes_long_does_not_keep_the_service_from_ending(make, ledger):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def long(worker):
+        begun.set()
+        go_on.wait(10.0)
+        return "done"
+
+    schedule = make(jobs={"long": long}, hours=1e-5)
+    schedule.start()
+    assert begun.wait(10.0)
+    assert not schedule.stop(0.05)
+    with ledger.writing() as session:
+        assert take_lease(session, "schedule of Werk Süd", "another", 1.0)
+    go_on.set()
+
+
 def wait(until, seconds=10.0):
     end = time.monotonic() + seconds
     while not until():
