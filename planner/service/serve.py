@@ -33,6 +33,9 @@ from trainer_hooks.errors import HookError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
+
+    from planner.service.live.changing import Changing
 
 _KEY_BYTES = 32
 _BACKLOG = 4096
@@ -113,7 +116,7 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
             decided=shelf.forget,
         )
         schedule = Schedule(worker) if settings.works else None
-        server = uvicorn.Server(_config(settings, state))
+        server = _Server(_config(settings, state), state.changing)
         if schedule is not None:
             schedule.start()
         ended = _told_to_end()
@@ -127,6 +130,18 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
                 _end_now()  # the thread that works at the job would be waited for
     if ended:
         _end_now()
+
+
+class _Server(uvicorn.Server):
+    """Has streams of changes end as soon as it is told to end: they would keep it until they are cut off."""
+
+    def __init__(self, config: uvicorn.Config, changing: Changing) -> None:
+        super().__init__(config)
+        self._changing = changing
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._changing.end()
+        super().handle_exit(sig, frame)
 
 
 def _told_to_end() -> list[int]:

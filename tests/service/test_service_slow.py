@@ -165,6 +165,17 @@ def test_however_many_watch_the_database_is_asked_once_a_second(tmp_path, monkey
         asyncio.run(watch())
 
 
+def test_streams_of_changes_end_when_the_service_does(tmp_path, monkeypatch):
+    monkeypatch.setattr("planner.service.live.page_routes._LOOK_S", 0.05)
+    with served(tmp_path) as service:
+        enter(service.state.ledger, calendar())
+        watched = service.call("GET", "/live/changes", "viewer", stream=True)
+        lines = watched.iter_lines()
+        assert next(lines).startswith(b"id: ")
+        service.state.changing.end()
+        assert list(lines) == [b"data: first", b""]
+
+
 def test_a_database_whose_connections_are_all_taken_does_not_answer(tmp_path):
     with Ledger(tmp_path / "l.sqlite") as ledger:
         ledger._engine.pool._timeout = 0.05

@@ -27,6 +27,9 @@ class Changing:
         site: The site.
         clock: Gives the present time, UTC.
         steady: Seconds of any steady clock.
+
+    Attributes:
+        is_over: Whether nobody is told of changes any more.
     """
 
     def __init__(
@@ -43,6 +46,11 @@ class Changing:
         self._asking = asyncio.Lock()
         self._found = ""
         self._asked_s: float | None = None
+        self.is_over = False
+
+    def end(self) -> None:
+        """Have streams of changes end by themselves: the service ends."""
+        self.is_over = True
 
     async def seen(self) -> str:
         """Return a text that is another one as soon as the page would show something new.

@@ -91,6 +91,8 @@ async def changes(request: Request, _: Viewer) -> StreamingResponse:
                 yield f"id: {found}\ndata: {'first' if last is None else 'changed'}\n\n"
                 last = found
             await asyncio.sleep(_LOOK_S)
+            if changing.is_over:
+                return
 
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(lines(), media_type="text/event-stream", headers=headers)
