@@ -27,6 +27,7 @@ from planner.service.tokens import TokenBook
 from planner.service.web import create_app
 from planner.service.worker import Worker
 from planner.sources.cache import ResponseCache, default_folder
+from planner.timegrid import iso_week, zone
 from trainer_hooks.agent.secret import read_secret
 from trainer_hooks.agent.signature import sign_hmac
 from trainer_hooks.errors import HookError
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
+    from planner.config import Site
     from planner.service.live.changing import Changing
 
 _KEY_BYTES = 32
@@ -82,9 +84,12 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
         listening: Told the address once requests are answered.
 
     Raises:
-        ConfigError: A file is wrong, the address is taken, or strangers could reach it without tokens.
+        ConfigError: A file is wrong, the week that it names is over, the address is taken, or strangers could reach it
+            without tokens.
     """
     site = load_site(settings.site_file)
+    if settings.works:
+        _check_week(site, settings.site_file)
     if settings.tokens is None and not _is_loopback(settings.host):
         raise ConfigError(
             f"{settings.host} can be reached from other machines, and there are no tokens",
@@ -156,6 +161,17 @@ def _end_now() -> None:
     """End as whoever sends SIGTERM expects: by it."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.raise_signal(signal.SIGTERM)
+
+
+def _check_week(site: Site, file: Path) -> None:
+    """Refuse a site file that names a week which is over: no draft of it could ever be followed."""
+    week = site.horizon.week
+    if week and iso_week(week, zone(site.place.timezone), site.horizon.slot_minutes).end <= _now():
+        raise ConfigError(
+            f"{file} names the week {week}, which is over",
+            why="the service plans the week that the site file names, and no other",
+            fix="take `week` out of [horizon]: the coming week is drafted then",
+        )
 
 
 def _now() -> datetime:

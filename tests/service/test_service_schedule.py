@@ -143,6 +143,17 @@ def test_a_job_that_a_killed_instance_left_is_done_again(make, ledger):
     assert outcomes == [("killed", CUT_SHORT), ("one", "done")]
 
 
+def test_the_first_draft_is_made_at_once_and_later_ones_at_their_hour(make):
+    counted = Counted()
+    for instance in ("one", "two"):
+        schedule = make(instance, jobs={"replan": counted}, hours=100.0)
+        schedule.start()
+        assert counted.ran.wait(10)
+        wait(lambda schedule=schedule: schedule.leads)
+        schedule.stop()
+    assert counted.count == 1
+
+
 def test_another_time_in_the_site_file_changes_the_kept_schedule(make, ledger):
     first = make(hours=100.0)
     first.start()
