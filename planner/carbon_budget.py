@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from trainer_hooks.calendar import BlockPlan, Calendar
 
 
-def budget_plan(week: Week, planned_kg: float) -> CarbonBudgetPlan | None:
+def budget_plan(week: Week, planned_kg: float, *, proven: bool | None) -> CarbonBudgetPlan | None:
     """Return what a calendar says of the week's budget, or None where the week has none.
 
     Args:
         week: All inputs.
         planned_kg: What the plan emits, kgCO2e.
+        proven: Whether the search reached the gap asked for; None where the carbon of the week was not searched anew.
     """
     budget = week.objective.budget
     if budget is None:
@@ -37,10 +38,17 @@ def budget_plan(week: Week, planned_kg: float) -> CarbonBudgetPlan | None:
         f"the carbon budget of {budget.most_kg:,.1f} kg is kept: the plan emits {planned_kg:,.1f} kg"
         if kept
         else f"the carbon budget of {budget.most_kg:,.1f} kg is missed by {over_kg:,.1f} kg: the plan emits "
-        f"{planned_kg:,.1f} kg, and less would cost more than {budget.over_per_t:,.0f} {week.prices.currency}/t or is "
-        "not possible"
+        f"{planned_kg:,.1f} kg{_why(week, budget.over_per_t, proven=proven)}"
     )
     return CarbonBudgetPlan(budget.most_kg, round(planned_kg, DECIMALS), sentence)
+
+
+def _why(week: Week, over_per_t: float, *, proven: bool | None) -> str:
+    if proven is None:
+        return ""
+    if proven:
+        return f", and less would cost more than {over_per_t:,.0f} {week.prices.currency}/t or is not possible"
+    return ", and the search ended while a plan that emits less was not ruled out"
 
 
 def emitted_kg(week: Week, plans: Mapping[str, BlockPlan]) -> npt.NDArray[np.float64]:

@@ -87,7 +87,7 @@ def plan_command(
         from planner.gang_facts import failure_lines, hold_line, point_notes
         from planner.optimize import PlanOptions
         from planner.pipeline import plan_or_mends, write_outcome
-        from planner.summary import closing_lines
+        from planner.summary import closing_lines, ended_early
         from planner.timegrid import week_name
 
         options = PlanOptions(
@@ -111,8 +111,7 @@ def plan_command(
         if not outcome.evaluation.clean:
             note("note: the calendar in force stays as it was; this one is published beside it and not followed.")
         if found.status != "optimal":
-            reached = f"{100 * found.mip_gap:.2f} %"
-            note(f"note: the planning time ran out at a certified gap of {reached}; --time-limit gives more.")
+            note(f"note: {ended_early(found, options.time_limit_s)}")
     if as_json:
         print_json(told)
     else:

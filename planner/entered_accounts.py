@@ -59,6 +59,11 @@ def entered_accounts(path: Path, *, actual: bool) -> tuple[CarbonAccounts, tuple
         ConfigError: There is no calendar, no ledger beside it or no account in it, or one was changed since.
     """
     header, runs, home = read_published(path)
+    if any(" of " in name for name in header.inputs if name.startswith("signal ")):
+        raise ConfigError(
+            f"calendar {header.calendar_id} plans several sites; they have no carbon accounts",
+            fix="describe each site in a file of its own for this",
+        )
     file = home / LEDGER
     series = ACTUAL if actual else PLANNED
     missing = f"calendar {header.calendar_id} has no carbon accounts on {series} series in {file}"

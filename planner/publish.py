@@ -113,7 +113,7 @@ def to_calendar(
         notes=(*week.labels, *notes, *brought_sentences(week, schedule)),
         contracts=contracts,
         ppas=ppa_plans(week, np.sum([f.import_kw for f in flows], axis=0), taken_kw),
-        carbon_budget=budget_plan(week, planned_kg),
+        carbon_budget=budget_plan(week, planned_kg, proven=status == "optimal"),
     )
     runs = [
         RunCalendar(

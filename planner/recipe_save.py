@@ -82,6 +82,11 @@ def make_recipe(name: str, sources: Sources, *, saved_at: datetime, note: str = 
     """
     site = load_site(sources.site)
     table = _run_table(sources)
+    if all(run.name != table.name for run in site.runs):
+        raise ConfigError(
+            f"run {table.name!r} is planned as legs, each with its own configuration; a recipe is one",
+            fix="make each stage a run that waits for the one before (after), and save those",
+        )
     inputs = [RecipeInput(what="site file", name=sources.site.name, sha256=_sha256(sources.site))]
     told: list[str] = []
     measured: list[Measured] = []
@@ -166,7 +171,11 @@ def _run_table(sources: Sources) -> RunTable:
 
 
 def _pools(sources: Sources, table: RunTable) -> list[dict[str, Any]]:
-    return [p for p in _document(sources)["pool"] if table.pools is None or p["name"] in table.pools]
+    document, names = _document(sources), table.pools
+    if names is None:
+        return list(document["pool"])
+    parts = {name for span in document.get("span", ()) if span["name"] in names for name in span["pools"]}
+    return [pool for pool in document["pool"] if pool["name"] in parts.union(names)]
 
 
 def _sweep(path: Path) -> dict[str, Any]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from pathlib import Path
 
 from planner.config import site_from_text
+from planner.config.faults import shown_path
 from planner.config.files import read_user_text
 from planner.config.lines import line_numbers
 from planner.config.recipe_file import read_recipe
@@ -31,9 +33,9 @@ def with_recipe(site: Path, run: str, recipe: Path) -> tuple[str, Site]:
     """
     read_recipe(recipe)
     text = read_user_text(site, "site file")
-    before = site_from_text(text, site)
+    site_from_text(text, site)
     lines = text.split("\n")
-    at = _place(text, lines, run, before)
+    at = _place(text, lines, run, site)
     try:
         named = Path(os.path.relpath(recipe.resolve(), site.resolve().parent)).as_posix()
     except ValueError:  # another drive, where there are drives
@@ -62,15 +64,16 @@ def _headers(lines: list[str], text: str) -> dict[int, int]:
     return {int(i): line - 1 for i, line in places.items() if _HEADER.fullmatch(lines[line - 1])}
 
 
-def _place(text: str, lines: list[str], run: str, site: Site) -> int:
+def _place(text: str, lines: list[str], run: str, site: Path) -> int:
     """Return the index of the header's line of a run's table."""
     headers = _headers(lines, text)
-    tables = [one.name for one in site.runs]
+    # the tables as they are written: a run with legs is one of them, and several of the site's runs
+    tables = [entry["name"] for entry in tomllib.loads(text).get("run", ())]
     at = tables.index(run) if run in tables else -1
     if at not in headers:
         written = [tables[i] for i in sorted(headers)]
         raise ConfigError(
-            f"{site.file} has no table [[run]] of name {run!r}",
+            f"{shown_path(site)} has no table [[run]] of name {run!r}",
             why="a recipe is named in a table of its own, not in a CSV or a list in brackets",
             fix=f"known are: {', '.join(written) or 'none'}",
         )

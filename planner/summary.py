@@ -20,6 +20,8 @@ HEADLINE = "asap"
 """The way of working without a plan that savings are stated against first."""
 
 _NAMED = 3
+_LEFT_OFF_S = 2.0
+"""A search leaves off a little before its limit; one that ends earlier than that ended by itself."""
 
 
 def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str, Any]:
@@ -190,3 +192,16 @@ def _within(paths: tuple[str, ...]) -> str:
     """Return paths as their common folder, and each one's place in it."""
     folder = os.path.commonpath(paths)
     return f"{folder}: {', '.join(os.path.relpath(path, folder) for path in paths)}"
+
+
+def ended_early(plan: Plan, time_limit_s: float) -> str:
+    """Return a sentence about a search that ended above the gap asked for.
+
+    Args:
+        plan: What it found.
+        time_limit_s: The time that it had, s.
+    """
+    reached = f"at a certified gap of {100 * plan.mip_gap:.2f} %"
+    if plan.build_s + plan.solve_s < time_limit_s - _LEFT_OFF_S:
+        return f"the search ended {reached} before its time was over: it knows no way to a better plan or bound."
+    return f"the planning time ran out {reached}; --time-limit gives more."

@@ -38,7 +38,9 @@ class CalendarFeed:
             seen = self._folder_key() if is_folder else self._file_key()
         except (OSError, ValueError) as error:
             raise CalendarError(
-                str(self._path), f"it cannot be read ({error}).", "Set GRIDPACE_CALENDAR to a published calendar."
+                str(self._path),
+                f"it cannot be read ({error}).",
+                "Set GRIDPACE_CALENDAR to a calendar's folder; one on a web server is followed by the node agent.",
             ) from error
         if seen == self._seen:
             return None

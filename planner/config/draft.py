@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
@@ -117,6 +118,13 @@ class Draft:
         if not isinstance(entries, list):
             return set()
         return {e["name"] for e in entries if isinstance(e, dict) and isinstance(e.get("name"), str)}
+
+    def pools_named(self, names: Sequence[str] | None) -> list[Placed[model.PoolTable]]:
+        """Return the [[pool]] tables that names stand for, those of spans among them; all where None."""
+        if names is None:
+            return list(self.pools)
+        parts = {name for span in self.spans if span.table.name in names for name in span.table.pools}
+        return [pool for pool in self.pools if pool.table.name in parts.union(names)]
 
     def gpu_names(self) -> set[str]:
         """Return the names of all [gpu.NAME] tables, also of those with faults."""

@@ -8,6 +8,8 @@ from planner.config.faults import shown_path
 from planner.errors import ConfigError
 
 LARGEST_FILE_MIB = 16
+SITE_FILE = "site file"
+_WRITTEN_BY = {SITE_FILE: "gridpace init", "recipe": "gridpace recipe save", "sweep file": "gridpace-sweep"}
 
 
 def read_user_text(path: Path, what: str) -> str:
@@ -25,11 +27,12 @@ def read_user_text(path: Path, what: str) -> str:
         if not path.is_file():
             if path.is_dir():
                 raise ConfigError(
-                    f"{name} is a folder; a {what} is wanted", fix=f"name the file in it: {name}/site.toml"
+                    f"{name} is a folder; a {what} is wanted",
+                    fix=f"name the file in it: {name}/site.toml" if what == SITE_FILE else "name the file in it",
                 )
             if path.exists():
                 raise ConfigError(f"{name} is no plain file; a {what} is wanted", fix="name a file")
-            raise ConfigError(f"{what} {name} does not exist", fix="check the path, or write one by `gridpace init`")
+            raise ConfigError(f"{what} {name} does not exist", fix=_missing_fix(what))
         size = path.stat().st_size
         if size > LARGEST_FILE_MIB * 2**20:
             raise ConfigError(
@@ -46,3 +49,8 @@ def read_user_text(path: Path, what: str) -> str:
         ) from None
     except (OSError, ValueError) as error:
         raise ConfigError(f"{what} {name} cannot be read: {error}", fix="check the path and its permissions") from error
+
+
+def _missing_fix(what: str) -> str:
+    written = f", or write one by `{_WRITTEN_BY[what]}`" if what in _WRITTEN_BY else ""
+    return f"check the path{written}"

@@ -81,8 +81,7 @@ def _check_data(draft: Draft, placed: Placed[model.RunTable], names: list[str], 
         return []
     sites = {block.table.name: block.table.site or own for block in draft.blocks}
     linked = {frozenset(link.table.between) for link in draft.links}
-    named = placed.table.pools
-    allowed = [pool.table for pool in draft.pools if named is None or pool.table.name in named]
+    allowed = [pool.table for pool in draft.pools_named(placed.table.pools)]
     out = []
     for pool in allowed:
         at = {sites.get(name, data.site) for name in (pool.block, *(part.block for part in pool.split))} - {data.site}

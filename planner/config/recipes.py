@@ -104,13 +104,11 @@ def _runs(recipes: Recipes, draft: Draft) -> list[tuple[Recipe, Placed[RunTable]
 
 
 def _gpu_types(placed: Placed[RunTable], draft: Draft) -> set[str]:
-    names = placed.table.pools
-    return {pool.table.gpu for pool in draft.pools if names is None or pool.table.name in names}
+    return {pool.table.gpu for pool in draft.pools_named(placed.table.pools)}
 
 
 def _drivers(placed: Placed[RunTable], draft: Draft) -> set[str | None]:
-    names = placed.table.pools
-    return {pool.table.driver for pool in draft.pools if names is None or pool.table.name in names}
+    return {pool.table.driver for pool in draft.pools_named(placed.table.pools)}
 
 
 def _differences(recipe: Recipe, placed: Placed[RunTable], draft: Draft) -> list[str]:

@@ -167,9 +167,14 @@ def _bad_form(_: str, found: Found) -> tuple[str, str]:
     return f"{found.value!r} has not the form wanted{found.meaning}", f'write it like {found.key} = "{examples[0]}"'
 
 
-def _empty(_: str, found: Found) -> tuple[str, str]:
-    many = isinstance(found.value, list)
-    return f"is empty{found.meaning}", f"give {found.key} at least one entry" if many else f"give {found.key} a text"
+def _too_short(_: str, found: Found) -> tuple[str, str]:
+    if not isinstance(found.value, list):
+        return f"is empty{found.meaning}", f"give {found.key} a text"
+    least, n = found.limits["min_length"], len(found.value)
+    if least == 1:
+        return f"is empty{found.meaning}", f"give {found.key} at least one entry"
+    few = f"has {n} {'entry' if n == 1 else 'entries'}, fewer than {least}"
+    return f"{few}{found.meaning}", f"give {found.key} at least {least} entries"
 
 
 def _too_long(_: str, found: Found) -> tuple[str, str]:
@@ -207,8 +212,8 @@ _SENTENCES: dict[str, Callable[[str, Found], tuple[str, str]]] = {
     "finite_number": _not_finite,
     "literal_error": _not_allowed,
     "string_pattern_mismatch": _bad_form,
-    "string_too_short": _empty,
-    "too_short": _empty,
+    "string_too_short": _too_short,
+    "too_short": _too_short,
     "string_too_long": _too_long,
     "too_long": _too_long,
     "datetime_type": _no_instant,

@@ -47,15 +47,17 @@ def point_of(task: Task) -> Point:
     Raises:
         Infeasible: Physics leaves no plan.
     """
-    week, asked = task.week, task.week
+    week, asked, options = task.week, task.week, task.options
     if task.goals is not None:
         # the carbon budget and the order of the site file are themselves one choice on the front
         asked = replace(week, objective=replace(BY_PRICE, goals=task.goals))
+        # classes of like runs know no levels, also where the site file asks for them
+        options = replace(options, method="gangs")
     try:
-        found = plan(asked, task.options, task.starts)
+        found = plan(asked, options, task.starts)
     except Unfit:
         # a plan by classes of like runs may start inside a cell of the whole program
-        found = plan(asked, task.options)
+        found = plan(asked, options)
     calendar, runs = to_calendar(
         week, found.schedule, status=found.status, certified_gap=found.mip_gap, shortfalls=found.shortfalls
     )

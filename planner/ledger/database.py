@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from sqlalchemy import func, select
 from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from sqlalchemy.orm import Session
 
 from planner.accounts.carbon import PLANNED
@@ -55,7 +56,8 @@ class Ledger:
     def __init__(self, where: Path | str) -> None:
         self.shown = shown(where)
         self._engine = open_engine(where)
-        self._errors = (DatabaseError, self._engine.dialect.loaded_dbapi.Error)  # rows past the mapper raise the latter
+        # Rows past the mapper raise the driver's own errors.
+        self._errors = (DatabaseError, NoConnectionLeft, self._engine.dialect.loaded_dbapi.Error)
         try:
             bring_up(self._engine)
         except self._errors as error:

@@ -39,7 +39,7 @@ def open_engine(where: Path | str) -> Engine:
     url = _url(where)
     if url.get_backend_name() == "sqlite":
         _make_folder(Path(url.database or ""))
-        engine = create_engine(url)
+        engine = create_engine(url, pool_size=_POOL, max_overflow=_OVERFLOW)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine

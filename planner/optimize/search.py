@@ -15,7 +15,7 @@ from planner.optimize.matrix import from_pulp
 from planner.optimize.model import build
 from planner.optimize.places import locate
 from planner.optimize.result import Found, plan_of, size_of, term_money
-from planner.optimize.scale import plan_many, unsupported
+from planner.optimize.scale import check_supported, plan_many, unsupported
 from planner.optimize.size import check_size
 from planner.stagger import longest_moves
 
@@ -71,6 +71,8 @@ def plan(week: Week, options: PlanOptions, starts: Sequence[Choices] = ()) -> Pl
         ConfigError: A run's on/off grid is no whole number of slots, or the week is larger than can be planned.
         Unfit: A start is no plan of this week.
     """
+    if options.method == "scale":
+        check_supported(week)
     if week.objective.order:
         return in_order(week, options, plan)
     if _by_classes(week, options):

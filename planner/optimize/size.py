@@ -22,7 +22,7 @@ def check_size(week: Week) -> None:
     """
     decisions = _decisions(week)
     if decisions > MOST_DECISIONS:
-        check_supported(week)
+        check_supported(week, "plan fewer runs, or longer slots")
         raise ConfigError(
             f"the week has {decisions:,} decisions ({len(week.runs):,} runs, {week.grid.n_slots} slots, their pools "
             f"and power limits); at most {MOST_DECISIONS:,} can be planned at once",

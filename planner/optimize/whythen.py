@@ -16,6 +16,7 @@ from planner.optimize.duals import price
 from planner.optimize.fixed import fix_values
 from planner.optimize.room import crowded_slots
 from planner.optimize.solver import Highs
+from planner.precedence import waits
 from planner.slots import spells
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from planner.optimize.fixed import Fixed, Worth
     from planner.optimize.places import OptionPlaces
     from planner.optimize.supply import BlockColumns
+    from planner.week import Week
 
 GAP, NODES, SECONDS = 1e-7, 500, 60.0
 PLAIN = {"mip_allow_restart": False, "mip_heuristic_run_rins": False, "mip_heuristic_run_rens": False}
@@ -86,10 +88,18 @@ def why_then(fixed: Fixed, run: int) -> WhyThen:
     if columns is not None:
         other = fix_values(fixed.program, fixed.whole, fixed.index, fixed.places, columns, values)
     if other is None:
-        return WhyThen(name, now, window, None, None, 0.0, ("no other hours leave a plan",))
+        return WhyThen(name, now, window, None, None, 0.0, (_no_hours(fixed.program.week, name),))
     more = other.worth.less(fixed.worth)
     unproven = max(0.0, other.worth.total - bound * fixed.program.power_kw)
     return WhyThen(name, now, window, _hours(other, run), more, unproven, _binds(fixed, other, run, window))
+
+
+def _no_hours(week: Week, name: str) -> str:
+    """Return why there are no other hours; what waits for a run keeps its hours like all others."""
+    waiting = [repr(other.name) for other in week.runs if any(after.run == name for after in waits(week, other))]
+    if not waiting:
+        return "no other hours leave a plan"
+    return f"no other hours leave a plan in which what waits for it ({', '.join(waiting)}) keeps its own"
 
 
 def _hours(fixed: Fixed, run: int) -> Hours:

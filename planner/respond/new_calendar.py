@@ -84,7 +84,7 @@ def new_calendar(
         blocks=tuple(plans[plan.block] for plan in before.blocks),
         contracts=contracts,
         ppas=ppa_plans(week, import_kw, taken_kw),
-        carbon_budget=budget_plan(week, float(emitted_kg(week, plans).sum())),
+        carbon_budget=budget_plan(week, float(emitted_kg(week, plans).sum()), proven=None),
         runs=(),
         notes=(*before.notes, f"Changed from {iso(week.issued_at)} on for event {named}."),
     )

@@ -26,9 +26,9 @@ Decider = Annotated[Principal, Depends(needs("planner"))]
 class Because(BaseModel):
     """Why something is decided."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
-    why: str = Field(min_length=1, max_length=500, description="why, for those who ask later")
+    why: str = Field(min_length=1, max_length=500, pattern=r"\A[^\x00]*\z", description="why, for those who ask later")
 
 
 class CalendarEntry(BaseModel):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.orm import Session
 
+    from planner.ledger.alarms import Severity
     from planner.ledger.service_tables import EventRow
     from planner.respond.outcome import Response
     from planner.service.worker import Worker
@@ -51,9 +52,9 @@ def answer_events(worker: Worker) -> str:
     return f"{len(waiting)} events answered"
 
 
-def _tell(worker: Worker, event: str, severity: str, outcome: str, fix: str) -> None:
+def _tell(worker: Worker, event: str, severity: Severity, outcome: str, fix: str) -> None:
     told = (f"Event {event}: {outcome}", fix or "tell the sender, and decide by hand what gives way")
-    worker.alarm("event", event, "red" if severity == "red" else "amber", told, "facilities")
+    worker.alarm("event", event, severity, told, "facilities")
 
 
 def _answer(worker: Worker, number: int) -> tuple[str, str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import json
 import logging
@@ -10,6 +11,8 @@ import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from starlette.requests import ClientDisconnect
 
 from planner.errors import GridpaceError
 from planner.service.buckets import Buckets
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from planner.service.state import ServiceState
+    from planner.service.tokens import TokenBook
 
 LOG = logging.getLogger("planner.service")
 OPEN_PATHS = frozenset({"/healthz", "/readyz", LOGIN, *(f"/live/{name}" for name in KINDS)})
@@ -29,7 +33,15 @@ OPEN_PATHS = frozenset({"/healthz", "/readyz", LOGIN, *(f"/live/{name}" for name
 TELEMETRY_PATH = "/v1/telemetry"
 _SAFE = frozenset({"GET", "HEAD"})
 _BEARER = re.compile(r"Bearer +([A-Za-z0-9._~+/=-]{8,512})", re.ASCII)
+_SINGLE = frozenset({b"authorization", b"content-length", b"content-type", b"host", b"origin", b"sec-fetch-site"})
+_LONGEST_NUMBER = 18
 _LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+_BODY_LEFT = frozenset({HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.REQUEST_TIMEOUT})
+"""Answers after which the rest of a body is not read."""
+
+_GONE = 499
+"""Who asked went away before the question was whole; nothing failed here."""
+
 _FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip", b"via")
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -85,6 +97,8 @@ class Guard:
         except Refused as refusal:
             if not answered.status:
                 await refuse(answered, _for_people(scope, refusal))
+        except ClientDisconnect:
+            answered.status = _GONE
         except Exception as error:
             # What it says may hold anything: the caller learns that it happened, the log where.
             LOG.exception("a request failed: %s", type(error).__name__)
@@ -92,6 +106,8 @@ class Guard:
                 failed = Refused(HTTPStatus.INTERNAL_SERVER_ERROR, "the service failed; its log says where")
                 await refuse(answered, failed)
         status = answered.status or 0
+        if scope["path"] == LOGIN and status == HTTPStatus.FORBIDDEN:
+            self._failures.take(_signing_in(_address(scope)))
         self._state.counts.add("http_requests", f"{status // 100}xx")
         # Thousands of nodes ask every minute whether something has changed; what they are told is counted, not written.
         level = logging.DEBUG if status == HTTPStatus.NOT_MODIFIED else logging.INFO
@@ -102,15 +118,18 @@ class Guard:
     def _admit(self, scope: Scope) -> Principal | None:
         headers: dict[bytes, bytes] = {}
         for key, value in scope["headers"]:
-            if key in headers and key in {b"authorization", b"content-length", b"host", b"content-type"}:
+            if key in headers and key in _SINGLE:
                 raise Refused(HTTPStatus.BAD_REQUEST, f"the header {key.decode('ascii')} stands twice")
             headers[key] = value
+        if "\0" in scope["path"] or b"%00" in scope["query_string"]:
+            raise Refused(HTTPStatus.NOT_FOUND, "nothing here has a NUL in its name")  # no database takes one as text
         self._check_size(scope, headers)
-        client = scope.get("client")
-        address = client[0] if client else ""
+        address = _address(scope)
         principal = None if scope["path"] in OPEN_PATHS else self._who(headers, address)
         if scope["method"] not in _SAFE:
             _check_origin(headers)
+            if scope["path"] == LOGIN and self._failures.is_empty(_signing_in(address)):
+                raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "too many wrong tokens", ((b"retry-after", b"60"),))
         wait_s = self._requests.take(f"{principal.name if principal else ''} {address}")
         if wait_s:
             raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "too many requests", ((b"retry-after", _whole(wait_s)),))
@@ -125,19 +144,14 @@ class Guard:
             if forwarded or not _is_loopback(address) or _host(headers.get(b"host", b"")) not in _LOOPBACK_HOSTS:
                 raise Refused(HTTPStatus.FORBIDDEN, "without tokens only this machine itself is answered")
             return LOOPBACK
-        if self._failures.is_empty(address):
-            raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "too many wrong tokens", ((b"retry-after", b"60"),))
         bearer = _BEARER.fullmatch(headers.get(b"authorization", b"").decode("latin-1"))
         given = bearer[1] if bearer else token_of(headers.get(b"cookie", b""))
-        try:
-            tokens.refresh()
-        except GridpaceError as error:
-            LOG.error("tokens: %s", error.what)  # noqa: TRY400 - a sentence says it, a traceback adds nothing
-            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the service's tokens cannot be read") from error
+        refresh(tokens)
+        # A good token is taken whatever others sent before: many nodes may call from one address.
         found = None if given is None else tokens.find(given)
         if found is None:
-            if given is not None:
-                self._failures.take(address)
+            if given is not None and self._failures.take(address):
+                raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "too many wrong tokens", ((b"retry-after", b"60"),))
             raise Refused(
                 HTTPStatus.UNAUTHORIZED,
                 "a bearer token is needed",
@@ -153,17 +167,26 @@ class Guard:
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "bodies are taken as they are, not compressed")
         length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > self._limit_bytes(scope):
+        said = length.lstrip(b"0") or b"0"
+        if not length.isdigit() or len(said) > _LONGEST_NUMBER or int(said) > self._limit_bytes(scope):
             raise Refused(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body may have {self._limit_bytes(scope)} bytes at most"
             )
 
     def _bounded(self, scope: Scope, receive: Receive) -> Receive:
-        limit, seen = self._limit_bytes(scope), 0
+        limit, seen, more = self._limit_bytes(scope), 0, True
+        until_s = time.monotonic() + self._state.limits.body_s
 
         async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
+            nonlocal seen, more
+            if not more:
+                return await receive()
+            try:
+                async with asyncio.timeout(until_s - time.monotonic()):
+                    message = await receive()
+            except TimeoutError as error:
+                raise Refused(HTTPStatus.REQUEST_TIMEOUT, "the body did not come in time") from error
+            more = bool(message.get("more_body", False))
             seen += len(message.get("body", b""))
             if seen > limit:
                 raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body may have {limit} bytes at most")
@@ -183,15 +206,24 @@ class _Answered:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message = {**message, "headers": [*message.get("headers", ()), *_HEADERS]}
+            if self.status in _BODY_LEFT:
+                message["headers"].append((b"connection", b"close"))
         await self._send(message)
+
+
+def refresh(tokens: TokenBook) -> None:
+    """Have tokens read again where their file has changed; callers are not told what is wrong with it."""
+    try:
+        tokens.refresh()
+    except GridpaceError as error:
+        LOG.error("tokens: %s", error.what)  # noqa: TRY400 - a sentence says it, a traceback adds nothing
+        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the service's tokens cannot be read") from error
 
 
 async def refuse(send: Send, refusal: Refused) -> None:
     """Send the answer to a request that is refused."""
     body = json.dumps({"error": {"kind": "Refused", "what": refusal.what, "why": "", "fix": ""}}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *refusal.headers]
-    if refusal.status is HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        headers.append((b"connection", b"close"))  # what is left of the body is not read
     await send({"type": "http.response.start", "status": int(refusal.status), "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
@@ -208,9 +240,25 @@ def _check_origin(headers: dict[bytes, bytes]) -> None:
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     foreign = site is not None and site not in {b"same-origin", b"none"}
     if origin is not None:
-        foreign |= urlsplit(origin.decode("latin-1")).netloc.encode() != headers.get(b"host", b"")
+        foreign |= _netloc(origin) != headers.get(b"host", b"").decode("latin-1").lower()
     if foreign:
         raise Refused(HTTPStatus.FORBIDDEN, "pages of other sites may not call the service")
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else ""
+
+
+def _signing_in(address: str) -> str:
+    return f"{LOGIN} {address}"  # a bucket of its own: a node with an old token keeps nobody from signing in
+
+
+def _netloc(origin: bytes) -> str | None:
+    try:
+        return urlsplit(origin.decode("latin-1")).netloc.lower()
+    except ValueError:
+        return None
 
 
 def _host(header: bytes) -> str:

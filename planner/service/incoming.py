@@ -40,7 +40,12 @@ def incoming_events(body: bytes, site: str, by: str, now: datetime) -> list[Rece
                 why="without one an event that is sent again could not be told from a new one",
                 fix="send the event with the id that its sender gave it",
             )
-        content = json.dumps(document, sort_keys=True, allow_nan=False)
+        try:
+            content = json.dumps(document, sort_keys=True, allow_nan=False)
+        except ValueError:
+            raise ConfigError(
+                f"event {event.name[:60]!r} holds a number beyond what computers keep", fix="leave that number out"
+            ) from None
         found.append(
             Received(
                 site=site,

@@ -43,7 +43,7 @@ def refresh_feeds(worker: Worker) -> str:
             "feed",
             "sources",
             "amber",
-            (f"A series of the coming week cannot be had: {error.what}", error.fix or "see `gridpace sources check`"),
+            (f"A series of the coming week cannot be had: {error.what}", error.fix or "see `gridpace sources test`"),
             "operator",
         )
         raise

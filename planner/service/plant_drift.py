@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -75,6 +76,7 @@ def judge_plants(worker: Worker, site: Site) -> str:
             f"The cooling of block {name!r} is {100 * found.off:+.0f} % off what its plant is described to draw, "
             f"over {found.hours} h ({found.signal})."
         )
-        fix = f"look at the plant; where it is sound, fit it: gridpace calibrate {file} --block {name}"
+        named = " ".join(shlex.quote(word) for word in (file, "--site", worker.site_file.name, "--block", name))
+        fix = f"look at the plant; where it is sound, fit it beside the site file: `gridpace calibrate {named}`"
         worker.alarm("plant", name, "amber", (sentence, fix), "facilities")
     return f"cooling is off by {', '.join(told)}" if told else ""

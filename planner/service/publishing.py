@@ -79,15 +79,6 @@ def objections(outcome: Outcome) -> tuple[str, ...]:
     return tuple(told)
 
 
-def approve_by_policy(ledger: Ledger, outcome: Outcome, *, at: datetime) -> tuple[str, ...]:
-    """Approve a draft that nothing speaks against; returns what does."""
-    against = objections(outcome)
-    if not against:
-        with ledger.writing() as session:
-            decide(session, outcome.calendar.calendar_id, APPROVED, by=POLICY, why="nothing speaks against it", at=at)
-    return against
-
-
 def roll_back(ledger: Ledger, calendar_id: str, *, by: str, why: str, at: datetime) -> str:
     """Put a calendar in force again that was approved once, issued anew under an id of its own.
 

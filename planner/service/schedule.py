@@ -35,6 +35,9 @@ _AGAIN = timedelta(minutes=20)
 _RETRIED = frozenset({"replan", "publish"})
 """What is tried again soon after it failed; the others come round soon by themselves."""
 
+_AT_FIRST = frozenset({"replan"})
+"""What is done at once where it never was: nobody should have to wait a day for the first draft."""
+
 JOBS: Mapping[str, Job] = {
     "feeds": refresh_feeds,
     "replan": replan,
@@ -128,16 +131,28 @@ class Schedule:
         """Begin."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """End; a job that runs is finished first, and the lease given back."""
+    def stop(self, wait_s: float | None = None) -> bool:
+        """End, and give the lease back.
+
+        Args:
+            wait_s: How long a job that runs may take to finish, s; None waits as long as it takes.
+
+        Returns:
+            Whether none runs any more. One that does is done again by the next instance, so the process has to end.
+        """
         self._stop.set()
         self._thread.join()
-        self._end(wait=True)
+        ending = threading.Thread(target=self._end, kwargs={"wait": True}, daemon=True)
+        ending.start()
+        ending.join(wait_s)
+        if ending.is_alive():
+            LOG.warning("a job was cut short; it is done again by whoever works the schedule off next")
         try:
             with self._worker.ledger.writing() as session:
                 give_lease_back(session, self._lease, self._worker.instance)
         except GridpaceError as error:
             LOG.warning("the lease could not be given back: %s", error.what)
+        return not ending.is_alive()
 
     def run(self, name: str) -> None:
         """Run a job now, in this thread; one that failed and matters is tried again soon."""
@@ -202,13 +217,13 @@ class Schedule:
             if called not in there:
                 scheduler.add_job(run_scheduled, at.trigger, args=[name, job], id=called, name=at.told)
         with self._worker.ledger.reading() as session:
-            unfinished = [
-                run.job
-                for run in last_runs(session, name)
-                if (run.ended_at is None or run.outcome == CUT_SHORT or (run.outcome == FAILED and run.job in _RETRIED))
-                and run.job in self._jobs
-            ]
-        for job in unfinished:  # an instance that was killed left it
+            ran = {run.job: (run.ended_at, run.outcome) for run in last_runs(session, name)}
+        unfinished = {  # an instance that was killed left it
+            job
+            for job, (ended_at, outcome) in ran.items()
+            if ended_at is None or outcome == CUT_SHORT or (outcome == FAILED and job in _RETRIED)
+        }
+        for job in self._jobs.keys() & (unfinished | (_AT_FIRST - ran.keys())):
             scheduler.add_job(run_scheduled, "date", args=[name, job], id=f"{name}: {job} again", replace_existing=True)
 
     def _end(self, *, wait: bool) -> None:

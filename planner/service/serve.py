@@ -5,8 +5,10 @@ from __future__ import annotations
 import ipaddress
 import logging
 import secrets
+import signal
 import socket
 import sys
+import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +19,7 @@ import uvicorn
 from planner.config import load_site
 from planner.errors import ConfigError
 from planner.ledger import Ledger
+from planner.service.patience import patient_protocol
 from planner.service.schedule import Schedule
 from planner.service.shelf import Shelf
 from planner.service.state import Limits, ServiceState
@@ -24,16 +27,22 @@ from planner.service.tokens import TokenBook
 from planner.service.web import create_app
 from planner.service.worker import Worker
 from planner.sources.cache import ResponseCache, default_folder
+from planner.timegrid import iso_week, zone
 from trainer_hooks.agent.secret import read_secret
 from trainer_hooks.agent.signature import sign_hmac
 from trainer_hooks.errors import HookError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
+
+    from planner.config import Site
+    from planner.service.live.changing import Changing
 
 _KEY_BYTES = 32
 _BACKLOG = 4096
 _LAST_S = 3
+_LAST_JOB_S = 8.0
 
 
 @dataclass(frozen=True)
@@ -75,9 +84,12 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
         listening: Told the address once requests are answered.
 
     Raises:
-        ConfigError: A file is wrong, the address is taken, or strangers could reach it without tokens.
+        ConfigError: A file is wrong, the week that it names is over, the address is taken, or strangers could reach it
+            without tokens.
     """
     site = load_site(settings.site_file)
+    if settings.works:
+        _check_week(site, settings.site_file)
     if settings.tokens is None and not _is_loopback(settings.host):
         raise ConfigError(
             f"{settings.host} can be reached from other machines, and there are no tokens",
@@ -109,17 +121,57 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
             decided=shelf.forget,
         )
         schedule = Schedule(worker) if settings.works else None
-        server = uvicorn.Server(_config(settings, state))
+        server = _Server(_config(settings, state), state.changing)
         if schedule is not None:
             schedule.start()
+        ended = _told_to_end()
         try:
             scheme = "https" if settings.tls else "http"
             host, port = sock.getsockname()[:2]
             listening(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
             server.run(sockets=[sock])
         finally:
-            if schedule is not None:
-                schedule.stop()
+            if schedule is not None and not schedule.stop(_LAST_JOB_S):
+                _end_now()  # the thread that works at the job would be waited for
+    if ended:
+        _end_now()
+
+
+class _Server(uvicorn.Server):
+    """Has streams of changes end as soon as it is told to end: they would keep it until they are cut off."""
+
+    def __init__(self, config: uvicorn.Config, changing: Changing) -> None:
+        super().__init__(config)
+        self._changing = changing
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._changing.end()
+        super().handle_exit(sig, frame)
+
+
+def _told_to_end() -> list[int]:
+    """Have SIGTERM noted alone: uvicorn sends it again once requests are answered, before jobs have ended."""
+    noted: list[int] = []
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda number, _: noted.append(number))
+    return noted
+
+
+def _end_now() -> None:
+    """End as whoever sends SIGTERM expects: by it."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.raise_signal(signal.SIGTERM)
+
+
+def _check_week(site: Site, file: Path) -> None:
+    """Refuse a site file that names a week which is over: no draft of it could ever be followed."""
+    week = site.horizon.week
+    if week and iso_week(week, zone(site.place.timezone), site.horizon.slot_minutes).end <= _now():
+        raise ConfigError(
+            f"{file} names the week {week}, which is over",
+            why="the service plans the week that the site file names, and no other",
+            fix="take `week` out of [horizon]: the coming week is drafted then",
+        )
 
 
 def _now() -> datetime:
@@ -132,6 +184,8 @@ def _config(settings: Settings, state: ServiceState) -> uvicorn.Config:
         create_app(state),
         log_config=None,
         access_log=False,  # the guard writes what is asked for, without what might be secret
+        http=patient_protocol(),
+        ws="none",
         lifespan="off",
         server_header=False,
         timeout_graceful_shutdown=_LAST_S,  # of streams of changes, which have no end of their own

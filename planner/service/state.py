@@ -7,7 +7,10 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
+
+from planner.service.live.changing import Changing
 
 if TYPE_CHECKING:
     from planner.ledger import Ledger
@@ -44,6 +47,7 @@ class Limits:
         failure_burst: Wrong tokens from one address at once.
         telemetry_bytes: Largest batch of telemetry, bytes.
         body_bytes: Largest other body, bytes.
+        body_s: Longest time that a body may take to come, s.
     """
 
     requests_per_s: float = 20.0
@@ -52,6 +56,7 @@ class Limits:
     failure_burst: float = 20.0
     telemetry_bytes: int = 8 * 1024 * 1024
     body_bytes: int = 1024 * 1024
+    body_s: float = 60.0
 
 
 @dataclass(frozen=True)
@@ -77,3 +82,8 @@ class ServiceState:
     limits: Limits = field(default_factory=Limits)
     counts: Counts = field(default_factory=Counts)
     instance: str = ""
+
+    @cached_property
+    def changing(self) -> Changing:
+        """What all who watch the page share."""
+        return Changing(self.ledger, self.site, self.clock)

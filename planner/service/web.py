@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import TYPE_CHECKING, cast
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 
 from planner.errors import ConfigError, GridpaceError, Infeasible, NotPermitted
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from planner.service.state import ServiceState
 
+_FAULTS_TOLD = 5
 _STATUS: tuple[tuple[type[GridpaceError], HTTPStatus], ...] = (
     (ConfigError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (Infeasible, HTTPStatus.CONFLICT),
@@ -49,6 +52,7 @@ def bare_app(state: ServiceState) -> FastAPI:
     app.state.service = state
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(GridpaceError, _faulty)
+    app.add_exception_handler(RequestValidationError, _not_understood)
     for module in (calendar_routes, intake_routes, decision_routes, status_routes, entry, page_routes):
         app.include_router(module.router)
 
@@ -64,6 +68,17 @@ def _refused(_: Request, error: Exception) -> JSONResponse:
     headers = {key.decode("ascii"): value.decode("ascii") for key, value in refusal.headers}
     told = {"kind": "Refused", "what": refusal.what, "why": "", "fix": ""}
     return JSONResponse({"error": told}, refusal.status, headers)
+
+
+def _not_understood(_: Request, error: Exception) -> Response:
+    # What was sent is not sent back: it may be a secret, or no text at all.
+    faults = [
+        f"{'.'.join(str(part) for part in fault['loc'])[:100]}: {fault['msg']}"
+        for fault in cast("RequestValidationError", error).errors()[:_FAULTS_TOLD]
+    ]
+    told = {"kind": "Refused", "what": "; ".join(faults), "why": "", "fix": ""}
+    content = json.dumps({"error": told}).encode()  # escaped: the name of a field may be no text either
+    return Response(content, HTTPStatus.UNPROCESSABLE_ENTITY, media_type="application/json")
 
 
 def _faulty(_: Request, error: Exception) -> JSONResponse:

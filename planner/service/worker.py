@@ -86,7 +86,8 @@ def run_job(worker: Worker, name: str, job: Job) -> bool:
     """
     with worker.ledger.writing() as session:
         number = job_begins(session, worker.site, name, worker.instance, worker.clock())
-    outcome, fix, severity = FAILED, "see the service's log", "amber"
+    outcome, fix = FAILED, "see the service's log"
+    severity: Severity = "amber"
     try:
         told, outcome = job(worker), DONE
     except GridpaceError as error:
@@ -108,7 +109,7 @@ def run_job(worker: Worker, name: str, job: Job) -> bool:
             sentence = f"The job {name!r} failed: {told}"
             raise_alarm(
                 session,
-                Alarm(worker.site, "job", name, "red" if severity == "red" else "amber", sentence, fix, owner),
+                Alarm(worker.site, "job", name, severity, sentence, fix, owner),
                 worker.clock(),
             )
     LOG.log(logging.INFO if outcome == DONE else logging.WARNING, "job %s %s: %r", name, outcome, told)

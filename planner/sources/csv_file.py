@@ -122,6 +122,8 @@ class CsvFile:
         """Return what is wrong where the file has no such signal, and what mends it."""
         units = known_units(signal)
         fix = f'add {signal} = {{ column = "name in the header", unit = "{units[0]}" }} to columns'
+        if signal == "ghi":
+            fix += ", or take `solar` out of the blocks: it alone needs the sun"
         if signal == "wet_bulb":
             fix += f", or {RELATIVE_HUMIDITY} beside dry_bulb, from which it is derived"
         return f"has no column for {signal}; declared are {', '.join(self.columns) or 'none'}", fix

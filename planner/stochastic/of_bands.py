@@ -84,7 +84,8 @@ def looked_at(week: Week, asked: Asked) -> Week:
             if known.heat is not None
             else "Limits hold in the weather as forecast: the errors of its forecast are not known."
         )
-    return replace(looked, labels=(*looked.labels, *labels))
+    # A week that is gathered again from what was kept has these sentences already.
+    return replace(looked, labels=tuple(dict.fromkeys((*looked.labels, *labels))))
 
 
 def heat_at(signals: Signals, bands: dict[str, Band], level: float) -> Heat | None:

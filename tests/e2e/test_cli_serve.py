@@ -17,7 +17,7 @@ from tests.mini_site import MINI, ROOT
 @pytest.fixture
 def site(tmp_path):
     file = tmp_path / "site.toml"
-    file.write_text(MINI, encoding="utf-8")
+    file.write_text(MINI.replace('week = "2024-W20"', ""), encoding="utf-8")
     return file
 
 
@@ -54,6 +54,14 @@ def test_a_token_is_printed_once_and_strangers_need_one(tmp_path, site, capsys):
     told = capsys.readouterr().err
     assert "0.0.0.0 can be reached from other machines, and there are no tokens" in told
     assert not (tmp_path / "g.sqlite").exists()
+
+
+def test_a_week_that_is_over_is_no_week_to_serve(site, capsys):
+    site.write_text(MINI, encoding="utf-8")
+    assert run(["serve", str(site), "--database", str(site.with_name("g.sqlite"))]) == 2
+    told = capsys.readouterr().err
+    assert "names the week 2024-W20, which is over" in told
+    assert "take `week` out of [horizon]" in told
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,10 @@ def test_a_plant_that_draws_more_is_an_alarm_and_a_sound_one_closes_it(worker):
     metered(worker, 1.3)
     assert "cooling is off by" in calibrate(worker)
     assert alarms(worker) == [("plant", "facilities")]
+    with worker.ledger.reading() as session:
+        assert (
+            "gridpace calibrate meters.csv --site site.toml --block hall" in open_alarms(session, worker.site)[0].action
+        )
     metered(worker, 1.02)
     calibrate(worker)
     assert alarms(worker) == []

@@ -54,6 +54,23 @@ def make(tmp_path, ledger):
     return maker
 
 
+def test_a_job_that_takes_long_does_not_keep_the_service_from_ending(make, ledger):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def long(worker):
+        begun.set()
+        go_on.wait(10.0)
+        return "done"
+
+    schedule = make(jobs={"long": long}, hours=1e-5)
+    schedule.start()
+    assert begun.wait(10.0)
+    assert not schedule.stop(0.05)
+    with ledger.writing() as session:
+        assert take_lease(session, "schedule of Werk Süd", "another", 1.0)
+    go_on.set()
+
+
 def wait(until, seconds=10.0):
     end = time.monotonic() + seconds
     while not until():
@@ -124,6 +141,17 @@ def test_a_job_that_a_killed_instance_left_is_done_again(make, ledger):
     with ledger.reading() as session:
         outcomes = session.execute(text("SELECT holder, outcome FROM job_run ORDER BY number")).all()
     assert outcomes == [("killed", CUT_SHORT), ("one", "done")]
+
+
+def test_the_first_draft_is_made_at_once_and_later_ones_at_their_hour(make):
+    counted = Counted()
+    for instance in ("one", "two"):
+        schedule = make(instance, jobs={"replan": counted}, hours=100.0)
+        schedule.start()
+        assert counted.ran.wait(10)
+        wait(lambda schedule=schedule: schedule.leads)
+        schedule.stop()
+    assert counted.count == 1
 
 
 def test_another_time_in_the_site_file_changes_the_kept_schedule(make, ledger):

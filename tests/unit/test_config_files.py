@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.config import load_site, site_from_text, starter_site
+from planner.config.files import read_user_text
 from planner.errors import ConfigError
 from tests.starter import FILE, SITES
 
@@ -35,6 +36,19 @@ def test_a_missing_file_a_folder_and_a_file_of_another_encoding(tmp_path):
         load_site(tmp_path / "latin.toml")
     with pytest.raises(ConfigError, match=r"cannot be read|does not exist"):
         load_site("a\0b.toml")
+
+
+@pytest.mark.parametrize(
+    ("what", "writer"),
+    [("site file", "gridpace init"), ("recipe", "gridpace recipe save"), ("sweep file", "gridpace-sweep")],
+)
+def test_a_missing_file_is_told_with_the_command_that_writes_its_kind(tmp_path, what, writer):
+    with pytest.raises(ConfigError) as caught:
+        read_user_text(tmp_path / "no.such", what)
+    assert caught.value.fix == f"check the path, or write one by `{writer}`"
+    with pytest.raises(ConfigError) as caught:
+        read_user_text(tmp_path, what)
+    assert ("site.toml" in caught.value.fix) == (what == "site file")
 
 
 def test_a_huge_file_is_not_read(tmp_path):

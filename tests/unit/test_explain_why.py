@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from planner.optimize.whythen import Hours, why_then
+from planner.precedence import After
 from power.tariff import Tariff
 from tests.explained import explained
 from tests.weeks import FULL_POWER, make_block, make_pool, make_run, tiny_week
@@ -57,6 +58,15 @@ def test_gpus_that_others_hold_are_named():
     told = why_then(found.fixed, first)
     assert told.then.spells == ((8, 12),)
     assert "in 4 h other runs take the GPUs of pool 'a1'" in told.binds
+
+
+def test_who_waits_for_a_run_keeps_its_hours_and_is_named():
+    proto = make_run("proto", 256, 2.0, 4.0, points=FULL_POWER, min_run_h=2.0)
+    full = make_run("full", 256, 4.0, 8.0, points=FULL_POWER, min_run_h=4.0, after=(After("proto", "train"),))
+    found = explained(free_of_carbon(tiny_week(price_per_kwh=CHEAP_FIRST, runs=(proto, full))))
+    told = why_then(found.fixed, 0)
+    assert told.then is None
+    assert told.binds == ("no other hours leave a plan in which what waits for it ('full') keeps its own",)
 
 
 def test_a_higher_peak_is_named():

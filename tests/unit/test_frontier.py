@@ -15,7 +15,7 @@ from planner.export.frontier_view import document, frontier_html, lines, pair_fi
 from planner.frontier.points import TODAY, beats, front_of
 from planner.frontier.sweep import frontier
 from planner.frontier.task import Task, point_of
-from planner.objective import CARBON, COST, LATENESS, WATER
+from planner.objective import CARBON, COST, LATENESS, WATER, Goal
 from planner.optimize import PlanOptions
 from tests.fronts import CI, PRICE, every_plan, two_runs
 from tests.weeks import make_block, make_pool, make_run
@@ -38,6 +38,12 @@ def hand():
 @pytest.fixture(scope="module")
 def three():
     return frontier(two_runs(), (CARBON, COST, LATENESS), 9, EXACT, here)
+
+
+def test_a_level_is_planned_gang_by_gang_also_where_the_site_asks_for_classes():
+    goals = (Goal(CARBON, 100.0),)
+    found = point_of(Task("level", two_runs(), goals, replace(EXACT, method="scale")))
+    assert found.carbon_kg == pytest.approx(point_of(Task("level", two_runs(), goals, EXACT)).carbon_kg)
 
 
 def true_front(week, measures):

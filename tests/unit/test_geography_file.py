@@ -12,6 +12,7 @@ import pytest
 
 from planner.config import SiteFaults, load_site, site_from_text
 from planner.config import geography_tables as tables
+from planner.entered_accounts import entered_accounts
 from planner.errors import ConfigError
 from planner.export.report import report_html
 from planner.gather import gather
@@ -124,6 +125,13 @@ def test_the_plan_keeps_its_promises_and_sites_add_up(planned):
     assert [site["zone"] for site in told["sites"]] == ["demo-central", "demo-north-sea"]
     assert told["transfer_kg"] == found.transfer_kg
     assert outcome.calendar.inputs["signal ci_gco2_per_kwh of north-sea"]["source"].startswith("demo")
+
+
+def test_accounts_are_not_promised_where_there_are_none(planned, tmp_path, monkeypatch):
+    header = planned[0].calendar
+    monkeypatch.setattr("planner.entered_accounts.read_published", lambda path: (header, [], tmp_path))
+    with pytest.raises(ConfigError, match="plans several sites; they have no carbon accounts"):
+        entered_accounts(tmp_path, actual=False)
 
 
 def test_the_report_tells_carbon_and_money_by_site(planned):

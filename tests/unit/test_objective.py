@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.carbon_budget import budget_missed
+from planner.carbon_budget import budget_missed, budget_plan
 from planner.errors import Infeasible
 from planner.evaluate import evaluate
 from planner.objective import BY_PRICE, CARBON, COST, LATENESS, CarbonBudget, Goal, Objective
@@ -73,6 +73,13 @@ def test_a_budget_that_no_plan_can_keep_is_missed_by_as_little_as_can_be_and_tol
     assert f"is missed by {seen.carbon_kg - 0.5 * least_kg:,.1f} kg" in sentence
     assert seen.terms.over_budget == pytest.approx((seen.carbon_kg - 0.5 * least_kg) / 1000.0 * HARD, rel=1e-6)
     assert found.objective == pytest.approx(seen.terms.objective, rel=2e-3)
+
+
+def test_only_a_search_that_ended_by_its_gap_says_that_less_is_too_dear():
+    week = with_objective(two_runs(), budget=CarbonBudget(10.0, HARD))
+    assert "less would cost more than 1,000,000" in budget_plan(week, 20.0, proven=True).sentence
+    assert "was not ruled out" in budget_plan(week, 20.0, proven=False).sentence
+    assert budget_plan(week, 20.0, proven=None).sentence.endswith("the plan emits 20.0 kg")
 
 
 def test_the_judge_finds_a_budget_that_a_calendar_misses_and_denies_or_leaves_out():

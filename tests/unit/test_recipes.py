@@ -243,6 +243,55 @@ def test_use_adds_one_line_and_replaces_it_the_next_time(saved, site):
     assert again == text.replace("chat-8b.json", "other.json")
 
 
+LEGS = """
+[[run]]
+name = "legs"
+gpus = 8
+tokens_per_gpu_s = 8000
+stages = [
+  { name = "a", tokens = 1e9, deadline = 2024-05-15T06:00:00 },
+  { name = "b", tokens = 1e9, deadline = 2024-05-16T06:00:00, gpus = 4 },
+]
+"""
+
+
+def test_a_run_with_legs_shifts_no_table_and_takes_and_gives_no_recipe(saved, site):
+    first = SITE.index("[[run]]")
+    site.write_text(SITE[:first] + LEGS + SITE[first:], encoding="utf-8")
+    text, described = with_recipe(site, "chat-8b", site.parent / "chat-8b.json")
+    assert described.warnings[0].startswith("Run 'chat-8b' takes")
+    assert text.index("recipe =") > text.index('name = "legs"') + len(LEGS) - 20
+    with pytest.raises(SiteFaults, match="is one configuration"):
+        with_recipe(site, "legs", site.parent / "chat-8b.json")
+    with pytest.raises(ConfigError, match="'legs' is planned as legs"):
+        make_recipe("legs", Sources(site, "legs"), saved_at=SAVED_AT)
+
+
+def test_a_run_on_a_span_takes_the_points_and_tells_the_drivers_of_all_that_it_spans(saved, site):
+    second = SITE.replace('driver = "550.90"', 'driver = "550.90"\n' + SECOND)
+    spanning = USER.replace("gpus = 8", "gpus = 24").replace("priority = 3", 'pools = ["both"]')
+    described = site_from_text(second + spanning, site)
+    points = described.run("next-8b").options[0].points
+    assert [point.gpu_power_limit_w for point in points] == [500, 600, 700]
+    assert points[0].relative_throughput == pytest.approx(7350 / 8580, rel=1e-3)
+    assert any("550.99" in told for told in described.warnings)
+
+
+SECOND = """
+[[pool]]
+name = "second"
+block = "hall"
+gpu = "H100-SXM"
+count = 16
+driver = "550.99"
+
+[[span]]
+name = "both"
+pools = ["node", "second"]
+throughput_share = 0.9
+"""
+
+
 @pytest.mark.parametrize("run", ["none", "in-brackets"])
 def test_use_names_the_runs_that_have_a_table(saved, site, run):
     with pytest.raises(ConfigError, match=r"has no table \[\[run\]\]") as caught:

@@ -10,6 +10,7 @@ import pytest
 
 from planner.errors import ConfigError
 from planner.evaluate import evaluate
+from planner.objective import CarbonBudget, Objective
 from planner.optimize import PlanOptions, plan
 from planner.optimize.choices import scheduled
 from planner.optimize.limits import block_limits
@@ -121,6 +122,10 @@ def test_parts_that_only_the_whole_program_plans_are_refused_by_name():
     sold = replace(week(), blocks=(replace(week().blocks[0], export=GridExport(limit_kw=10.0)), *week().blocks[1:]))
     with pytest.raises(ConfigError, match="does not know the export of block 'hall-1'"):
         plan(sold, MANY)
+    ordered = replace(week(), objective=Objective(order=("carbon",), budget=CarbonBudget(1.0, 100.0)))
+    with pytest.raises(ConfigError, match="does not know the order of measures, the carbon budget") as caught:
+        plan(ordered, replace(MANY, method="scale"))
+    assert 'method = "gangs"' in caught.value.fix
 
 
 def test_an_unknown_method_is_refused():

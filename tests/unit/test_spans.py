@@ -205,6 +205,13 @@ def test_a_span_lies_at_one_site(tmp_path):
     [
         (SPAN.replace('"b"]', '"c"]'), "span[0].pools[1]: there is no pool 'c'; known are: a, b"),
         (SPAN.replace('"b"]', '"a"]'), "span[0].pools[1]: pool 'a' stands twice; name each pool once"),
+        (
+            SPAN.replace('"a", "b"]', '"a"]'),
+            (
+                "span[0].pools: has 1 entry, fewer than 2 (pools that a gang spans; its GPUs are shared out by their "
+                "size); give pools at least 2 entries"
+            ),
+        ),
         (SPAN.replace('"ab"', '"a"'), "span[0].name: 'a' is the name of a pool; give the span its own name"),
         (
             SPAN.replace("0.9", "1.2"),

@@ -185,6 +185,9 @@ def test_what_was_asked_is_told_also_where_nothing_is_known():
     assert len(seen.uncertainty.scenarios) == 2
     assert seen.labels[-2] == "Starts, stops and pools are planned on 2 weighted paths of the forecast."
     assert seen.bands == (band,)
+    # a week that is gathered again from its kept series brings its sentences along
+    assert looked_at(replace(seen, uncertainty=None), asked).labels == seen.labels
+    assert looked_at(blind, asked).sha256 == blind.sha256
 
 
 def test_a_site_file_asks_for_it_and_the_demo_says_that_nothing_is_unknown():

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from planner.schedule import CoolingFit, Plan, Schedule
-from planner.summary import closing_lines, summary
+from planner.summary import closing_lines, ended_early, summary
 from tests.outcomes import sample_outcome
 
 FILES = {"calendar": "out/s/2024-W20/calendars/ab", "report": "out/s/2024-W20/report.html"}
@@ -31,6 +31,11 @@ def test_the_object_has_the_agreed_keys_and_is_json(outcome):
     ].keys()
     assert told["tokens"] == pytest.approx(sum(run["tokens"] for run in told["runs"]))
     assert told["cost"] == pytest.approx(sum(told["terms"][name] for name in ("energy", "demand", "water", "wear")))
+
+
+def test_only_a_search_that_used_its_time_is_told_to_want_more():
+    assert ended_early(PLAN, 4.0) == "the planning time ran out at a certified gap of 0.80 %; --time-limit gives more."
+    assert "ended at a certified gap of 0.80 % before its time was over" in ended_early(PLAN, 60.0)
 
 
 def test_savings_are_stated_against_asap_and_withheld_with_the_reason(outcome):

@@ -18,12 +18,19 @@ def unsupported(week: Week) -> tuple[str, ...]:
     found += [f"power purchase agreement {ppa.name!r}" for ppa in week.ppas]
     found += [f"site {other.name!r}" for other in week.others]
     found += deep_parts(week)
-    found += [f"goals of {name}" for name in dict.fromkeys(goal.measure for goal in week.objective.counted)]
+    objective = week.objective
+    found += ["the order of measures"] if objective.order else []
+    found += ["the carbon budget"] if objective.budget is not None else []
+    found += [f"a level of {name}" for name in dict.fromkeys(goal.measure for goal in objective.goals)]
     return tuple(found)
 
 
-def check_supported(week: Week) -> None:
+def check_supported(week: Week, fix: str = 'take method = "gangs" or "auto" in [plan]') -> None:
     """Refuse a week with parts that this way does not plan.
+
+    Args:
+        week: The week.
+        fix: What else would do than to leave the parts out.
 
     Raises:
         ConfigError: The week has such parts; names all of them.
@@ -31,8 +38,8 @@ def check_supported(week: Week) -> None:
     found = unsupported(week)
     if found:
         raise ConfigError(
-            f"planning {len(week.runs):,} runs by classes of like runs does not know {', '.join(found)}",
-            fix='plan fewer runs with method = "gangs" in [plan], or leave these parts out of the site',
+            f"planning by classes of like runs does not know {', '.join(found)}",
+            fix=f"{fix}, or leave these parts out of the site",
         )
 
 

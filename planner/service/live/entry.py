@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from planner.service.cookie import COOKIE, LOGIN, is_token
+from planner.service.guard import Refused, refresh
 from planner.service.live.rendering import rendered
 from planner.service.roles import state_of
 
@@ -19,7 +20,11 @@ router = APIRouter(include_in_schema=False)
 async def posted(request: Request) -> dict[str, str]:
     """Return the fields of a form; of one that stands twice the first."""
     body = (await request.body()).decode("utf-8", "replace")
-    return {name: values[0] for name, values in parse_qs(body, max_num_fields=20).items()}
+    try:
+        fields = parse_qs(body, max_num_fields=20)
+    except ValueError as error:
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "the form has too many fields") from error
+    return {name: values[0] for name, values in fields.items()}
 
 
 Form = Annotated[dict[str, str], Depends(posted)]
@@ -39,7 +44,7 @@ def enter(request: Request, form: Form) -> Response:
     tokens = state_of(request).tokens
     token = form.get("token", "").strip()
     if tokens is not None:
-        tokens.refresh()
+        refresh(tokens)
         if not is_token(token) or tokens.find(token) is None:
             return rendered("login.html.j2", HTTPStatus.FORBIDDEN, wrong=True)
     answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)

@@ -71,6 +71,7 @@ class Look:
         measured: Run -> what telemetry reports of each hour of the calendar.
         alarms: Open alarms, red ones first.
         drafts: Calendars that wait for a decision.
+        timezone: The site's time zone, as its newest calendar says; UTC before there is one.
     """
 
     site: str
@@ -80,11 +81,12 @@ class Look:
     measured: Mapping[str, Sequence[Measured]]
     alarms: tuple[Open, ...]
     drafts: tuple[Draft, ...]
+    timezone: str = "UTC"
 
     @property
     def tz(self) -> ZoneInfo:
-        """The site's time zone; UTC where there is no calendar."""
-        return ZoneInfo("UTC" if self.calendar is None else self.calendar.timezone)
+        """The site's time zone."""
+        return ZoneInfo(self.timezone if self.calendar is None else self.calendar.timezone)
 
 
 def look(session: Session, site: str, now: datetime) -> Look:
@@ -103,7 +105,8 @@ def look(session: Session, site: str, now: datetime) -> Look:
         header, listed = stored_calendar(session, calendar_id)
         runs = tuple(listed)
         measured = _measured(session, header, [run.run for run in runs])
-    return Look(site, now, header, runs, measured, _alarms(open_alarms(session, site)), _drafts(session, site, now))
+    drafts, alarms = _drafts(session, site, now), _alarms(open_alarms(session, site))
+    return Look(site, now, header, runs, measured, alarms, drafts, _timezone(session, site))
 
 
 def mark(session: Session, site: str, now: datetime) -> str:
@@ -135,6 +138,11 @@ def _measured(session: Session, header: Calendar, runs: Sequence[str]) -> Mappin
                 one = Measured(one.start, max(one.until, known.until), one.sums + known.sums)
             found[row.run][one.start] = one
     return {run: tuple(by_hour[start] for start in sorted(by_hour)) for run, by_hour in found.items()}
+
+
+def _timezone(session: Session, site: str) -> str:
+    newest = standings(session, site, most=1)
+    return stored_calendar(session, newest[0].calendar_id)[0].timezone if newest else "UTC"
 
 
 def _alarms(rows: Sequence[AlarmRow]) -> tuple[Open, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator
 from datetime import datetime
 from http import HTTPStatus
@@ -11,7 +10,6 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
-from starlette.concurrency import run_in_threadpool
 
 from planner.errors import GridpaceError
 from planner.export import wording
@@ -22,7 +20,7 @@ from planner.service.live import view as said
 from planner.service.live.entry import Form
 from planner.service.live.figures import figures
 from planner.service.live.hours import hours_between
-from planner.service.live.look import Look, look, mark
+from planner.service.live.look import Look, look
 from planner.service.live.rendering import KINDS, rendered, static_file
 from planner.service.roles import needs, state_of
 from planner.service.tokens import Principal
@@ -80,23 +78,21 @@ def page(request: Request, principal: Viewer, view: str = "sustainability", at: 
 @router.get("/live/changes")
 async def changes(request: Request, _: Viewer) -> StreamingResponse:
     """Send a line whenever the page would show something new."""
-    state = state_of(request)
-
-    def seen() -> str:
-        with state.ledger.reading() as session:
-            return mark(session, state.site, state.clock())
+    changing = state_of(request).changing
 
     async def lines() -> AsyncIterator[str]:
         last = request.headers.get("last-event-id")
         for _ in range(int(_STREAM_S / _LOOK_S)):
             try:
-                found = hashlib.sha256((await run_in_threadpool(seen)).encode()).hexdigest()[:16]
+                found = await changing.seen()
             except GridpaceError:
                 return  # the browser asks again; what is wrong is told by the page itself
             if found != last:
                 yield f"id: {found}\ndata: {'first' if last is None else 'changed'}\n\n"
                 last = found
             await asyncio.sleep(_LOOK_S)
+            if changing.is_over:
+                return
 
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     return StreamingResponse(lines(), media_type="text/event-stream", headers=headers)
@@ -117,7 +113,7 @@ def decide_on_page(
     """Approve or reject a draft, and show the page again."""
     state = state_of(request)
     why = form.get("why", "").strip()
-    if not why or len(why) > 500:
+    if not why or len(why) > 500 or "\0" in why:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "a decision needs a reason of 1 to 500 characters")
     action = APPROVED if decision == "approve" else REJECTED
     with state.ledger.writing() as session:
