@@ -101,7 +101,7 @@ def run_job(worker: Worker, name: str, job: Job) -> bool:
         told, severity = f"internal: {type(error).__name__}", "red"
     told = told[:_MOST_TOLD]
     with worker.ledger.writing() as session:
-        job_ends(session, number, outcome, told, worker.clock())
+        is_news = job_ends(session, number, outcome, told, worker.clock())
         if outcome == DONE:
             clear_alarm(session, worker.site, "job", name, worker.clock())
         else:
@@ -112,5 +112,6 @@ def run_job(worker: Worker, name: str, job: Job) -> bool:
                 Alarm(worker.site, "job", name, severity, sentence, fix, owner),
                 worker.clock(),
             )
-    LOG.log(logging.INFO if outcome == DONE else logging.WARNING, "job %s %s: %r", name, outcome, told)
+    usual = logging.INFO if is_news else logging.DEBUG
+    LOG.log(usual if outcome == DONE else logging.WARNING, "job %s %s: %r", name, outcome, told)
     return outcome == DONE
