@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.config import load_site
-from planner.errors import DataUnavailable, GridpaceError, Infeasible
+from planner.errors import ConfigError, DataUnavailable, GridpaceError, Infeasible
 from planner.ledger.alarms import Alarm, Severity, clear_alarm, raise_alarm
 from planner.ledger.jobs import job_begins, job_ends
 
@@ -52,9 +52,16 @@ class Worker:
         """Read the site file.
 
         Raises:
-            ConfigError: It has faults.
+            ConfigError: It has faults, or is of another site than the one that is served.
         """
-        return load_site(self.site_file)
+        site = load_site(self.site_file)
+        if site.name != self.site:
+            raise ConfigError(
+                f"{self.site_file} describes {site.name[:60]!r} now, and this service serves {self.site[:60]!r}",
+                why="what was planned under another name would be seen by nobody",
+                fix="give the site its name back, or start the service anew",
+            )
+        return site
 
     def alarm(self, kind: str, subject: str, severity: Severity, told: tuple[str, str], owner: str) -> None:
         """Open an alarm, or bring it up to date; `told` is what is the matter, and what to do."""
