@@ -60,19 +60,20 @@ class PlanTask:
     options: PlanOptions
 
 
-def check_site(site: Site, past: Past, signals: Sequence[str]) -> None:
+def check_site(site: Site, past: Past, signals: Sequence[str], command: str = "gridpace backtest --plan") -> None:
     """Make sure that a site can be planned on a past, before hours are spent on forecasts.
 
     Args:
         site: The site.
         past: The past.
         signals: Signals that are scored.
+        command: Who plans, for errors.
 
     Raises:
         ConfigError: Carbon intensity is not scored, prices are in another currency, or the site file names no week.
         DataUnavailable: The past lacks weather that the site's plans ask for.
     """
-    one_site_only("gridpace backtest --plan", site.name, [other.name for other in site.others])
+    one_site_only(command, site.name, [other.name for other in site.others])
     if "carbon" not in signals:
         raise ConfigError("--plan needs forecasts of carbon", fix="add --signal carbon, or leave --signal out")
     unit = past.series["price"].unit if _money(site, signals) else site.place.currency + "/"

@@ -70,6 +70,9 @@ def frontier_command(
             time_limit_s=made_from.plan.time_limit_s if time_limit is None else time_limit,
             method=made_from.plan.method,
         )
+        from planner.stochastic.of_bands import on_forecast
+
+        gathered = on_forecast(gathered)  # a level holds on one path: a front is made on the forecast
         # what the plans know, and nothing that only pages of a week show, goes to the processes
         known = replace(gathered, bands=())
         asked = [name.strip() for name in objectives.split(",") if name.strip()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,14 @@ from planner.terminal import note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+_LAST_UID = 2**31 - 1  # Kubernetes takes no higher runAsUser
+_LONGEST_UID = 10
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*", re.ASCII)
+_NAMED = r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+_LABEL_KEY = re.compile(rf"([a-z0-9]([a-z0-9.-]{{0,251}}[a-z0-9])?/)?{_NAMED}", re.ASCII)
+_LABEL_VALUE = re.compile(rf"({_NAMED})?", re.ASCII)
 
 
 @click.command("kubernetes", short_help="Write a calendar's ConfigMap, agents and job control for Kubernetes.")
@@ -71,6 +80,8 @@ def kubernetes_command(
         raise ConfigError("--job and --kubectl-image go together", fix="name both, or neither")
     if bool(uids) != (agent_image is not None):
         raise ConfigError("--uid and --agent-image go together", fix="name both, or neither")
+    _check_image("--agent-image", agent_image)
+    _check_image("--kubectl-image", kubectl_image)
     header, runs, _ = read_published(calendar)
     names = [run.run for run in runs]
     check_label("--namespace", namespace)
@@ -92,15 +103,20 @@ def kubernetes_command(
         click.echo(path)
 
 
+def _check_image(option: str, image: str | None) -> None:
+    if image is not None and _IMAGE.fullmatch(image) is None:
+        raise ConfigError(f"{option} {image[:80]!r} is no image", fix="write it as registry.example/name:tag")
+
+
 def _uid(run: str, text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        raise ConfigError(f"--uid {run}={text[:40]} is not a number", fix="name the runAsUser of the run's pods")
+    if not (text.isascii() and text.isdecimal()) or len(text) > _LONGEST_UID or int(text) > _LAST_UID:
+        raise ConfigError(f"--uid {run}={text[:40]} is no user id", fix="name the runAsUser of the run's pods")
     return int(text)
 
 
 def _labels(texts: tuple[str, ...]) -> Mapping[str, str]:
     pairs = [text.partition("=") for text in texts]
-    for text, (key, equals, _) in zip(texts, pairs, strict=True):
-        if not key or not equals:
-            raise ConfigError(f"--node-label {text[:80]!r} is not KEY=VALUE", fix="write it as nvidia.com/gpu=true")
+    for text, (key, equals, value) in zip(texts, pairs, strict=True):
+        if not equals or _LABEL_KEY.fullmatch(key) is None or _LABEL_VALUE.fullmatch(value) is None:
+            raise ConfigError(f"--node-label {text[:80]!r} is no label", fix="write it as nvidia.com/gpu=true")
     return {key: value for key, _, value in pairs}

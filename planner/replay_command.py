@@ -154,7 +154,12 @@ def _how(site: Site, past: Past, zone: str, weight: str, every_days: int, replan
     from planner.stochastic.of_bands import Asked
 
     wanted = signals_of(weight)
-    check_site(site, past, [signal for signal in wanted if signal in past.series])
+    check_site(site, past, [signal for signal in wanted if signal in past.series], "gridpace replay")
+    if site.plan.method == "scale":
+        raise ConfigError(
+            'method = "scale" plans a week from its start; a replay goes on from plans in force',
+            fix='take method = "gangs" or "auto" in [plan]',
+        )
     missing = [signal for signal in wanted if signal not in past.history.signals]
     if missing or (weight == "money" and site.flat_price_per_kwh is not None):
         raise ConfigError(

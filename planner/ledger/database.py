@@ -63,6 +63,12 @@ class Ledger:
         except self._errors as error:
             self._engine.dispose()
             told = getattr(error, "orig", error)
+            if "malformed" in str(error):
+                raise ConfigError(
+                    f"{self.shown} is damaged: {told}",
+                    why="its disk failed, or something else than gridpace wrote into it",
+                    fix="put a copy of it back, or save what is left: sqlite3 FILE .recover | sqlite3 NEW",
+                ) from error
             if "not a database" in str(error):
                 raise ConfigError(
                     f"{self.shown} is no ledger: {told}", fix="name another file, or move this one away"

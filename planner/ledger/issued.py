@@ -69,6 +69,12 @@ def issued_files(session: Session, calendar_id: str) -> dict[str, bytes]:
     return {row.path: zlib.decompress(row.packed) for row in rows}
 
 
+def has_input(session: Session, calendar_id: str, name: str) -> bool:
+    """Return whether something is kept beside a calendar by that name."""
+    kept = select(PlanInput.name).where(PlanInput.calendar_id == calendar_id, PlanInput.name == name)
+    return session.scalar(kept) is not None
+
+
 def issued_input(session: Session, calendar_id: str, name: str) -> StoredFile | None:
     """Return what a calendar was made from by its name, or None where it is not kept."""
     row = session.get(PlanInput, (calendar_id, name))

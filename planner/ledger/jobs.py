@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, or_, select, text, update
@@ -49,6 +49,17 @@ def give_lease_back(session: Session, name: str, holder: str) -> None:
     session.execute(delete(LeaseRow).where(LeaseRow.name == name, LeaseRow.holder == holder))
 
 
+def lease_name(site: str) -> str:
+    """Return the name of the lease of whoever works a site's jobs off."""
+    return f"schedule of {site}"
+
+
+def lease_end(session: Session, name: str) -> datetime | None:
+    """Return until when a lease was renewed last, UTC; None where nobody took it, or whoever did gave it back."""
+    until_s = session.scalar(select(LeaseRow.until_s).where(LeaseRow.name == name))
+    return None if until_s is None else datetime.fromtimestamp(until_s, UTC)
+
+
 def job_begins(session: Session, site: str, job: str, holder: str, at: datetime) -> int:
     """Note that a job begins; what an instance that was killed left unfinished is marked as cut short.
 
@@ -66,10 +77,22 @@ def job_begins(session: Session, site: str, job: str, holder: str, at: datetime)
     return row.number
 
 
-def job_ends(session: Session, number: int, outcome: str, told: str, at: datetime) -> None:
-    """Note how a run of a job ended: "done" or "failed", and what it says."""
+def job_ends(session: Session, number: int, outcome: str, told: str, at: datetime) -> bool:
+    """Note how a run of a job ended: "done" or "failed", and what it says.
+
+    Of runs one after the other that say the same the last one is kept: a job may run thousands of times a day.
+
+    Returns:
+        Whether it says something else than the run before.
+    """
     row = session.get_one(JobRun, number)
     row.ended_at, row.outcome, row.told = at, outcome, told
+    earlier = select(JobRun).where(JobRun.site == row.site, JobRun.job == row.job, JobRun.number < number)
+    before = session.scalars(earlier.order_by(JobRun.number.desc()).limit(1)).first()
+    if before is None or (before.outcome, before.told) != (outcome, told):
+        return True
+    session.delete(before)
+    return False
 
 
 def last_runs(session: Session, site: str) -> Sequence[JobRun]:

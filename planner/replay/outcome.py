@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from planner.backtest_kept import BASELINES, ORACLE, PlannedWeek, kept
+from planner.backtest_kept import ORACLE, PlannedWeek, kept
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from planner.backtest_kept import Kept
 
 WEEK_AHEAD, ROLLING, STOCHASTIC = "week-ahead", "rolling", "stochastic-rolling"
-WAYS = (ORACLE, WEEK_AHEAD, ROLLING, STOCHASTIC)
-"""Ways of planning: with perfect foresight; on the forecast of the week's first hour, carried out as it stands; on each
-day's forecast, going on from the plan in force; the same on weighted paths of each forecast."""
 
 
 @dataclass(frozen=True)
@@ -111,12 +108,3 @@ def ways_of(weeks: Sequence[ReplayedWeek]) -> tuple[Way, ...]:
         )
         for name, one in totals.items()
     )
-
-
-def saved_per_week(weeks: Sequence[ReplayedWeek], name: str, baseline: str = BASELINES[0]) -> list[float]:
-    """Return what a way of planning saved against a baseline in each week that can be compared."""
-    return [
-        next(one for one in week.planned.plans if one.name == name).saved(baseline)
-        for week in weeks
-        if week.planned.compared
-    ]

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from trainer_hooks.contract import Calendar, RunCalendar
 
 POLICY = "policy"
+REPORT = "report"
+"""Name under which a calendar's report is kept beside what it was made from."""
 MADE_FROM = ("site", "progress")
 """Names of the inputs that are not series: the site file, and where runs were to stand as the week begins."""
 

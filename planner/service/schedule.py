@@ -17,7 +17,7 @@ from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
 from planner.errors import GridpaceError
-from planner.ledger.jobs import CUT_SHORT, give_lease_back, last_runs, take_lease
+from planner.ledger.jobs import CUT_SHORT, give_lease_back, last_runs, lease_name, take_lease
 from planner.service.drift import calibrate
 from planner.service.event_job import answer_events
 from planner.service.keeping_jobs import let_go, roll_up
@@ -117,7 +117,7 @@ class Schedule:
         self._lease_s = lease_s
         self._jobs = jobs
         self._when = when
-        self._lease = f"schedule of {worker.site}"
+        self._lease = lease_name(worker.site)
         self._stop = threading.Event()
         self._scheduler: BackgroundScheduler | None = None
         self._thread = threading.Thread(target=self._keep, name="gridpace-lease", daemon=True)

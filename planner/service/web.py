@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from planner.errors import ConfigError, GridpaceError, Infeasible, NotPermitted
 from planner.service import calendar_routes, decision_routes, intake_routes, status_routes
 from planner.service.guard import Guard, Refused
-from planner.service.live import entry, page_routes
+from planner.service.live import entry, page_routes, report_routes
 from planner.service.operations_page import operations_page
 from planner.service.unchanged import Unchanged
 
@@ -53,7 +53,7 @@ def bare_app(state: ServiceState) -> FastAPI:
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(GridpaceError, _faulty)
     app.add_exception_handler(RequestValidationError, _not_understood)
-    for module in (calendar_routes, intake_routes, decision_routes, status_routes, entry, page_routes):
+    for module in (calendar_routes, intake_routes, decision_routes, status_routes, entry, page_routes, report_routes):
         app.include_router(module.router)
 
     @app.get("/docs", response_class=HTMLResponse, include_in_schema=False)

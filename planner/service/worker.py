@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.config import load_site
-from planner.errors import DataUnavailable, GridpaceError, Infeasible
+from planner.errors import ConfigError, DataUnavailable, GridpaceError, Infeasible
 from planner.ledger.alarms import Alarm, Severity, clear_alarm, raise_alarm
 from planner.ledger.jobs import job_begins, job_ends
 
@@ -52,9 +52,16 @@ class Worker:
         """Read the site file.
 
         Raises:
-            ConfigError: It has faults.
+            ConfigError: It has faults, or is of another site than the one that is served.
         """
-        return load_site(self.site_file)
+        site = load_site(self.site_file)
+        if site.name != self.site:
+            raise ConfigError(
+                f"{self.site_file} describes {site.name[:60]!r} now, and this service serves {self.site[:60]!r}",
+                why="what was planned under another name would be seen by nobody",
+                fix="give the site its name back, or start the service anew",
+            )
+        return site
 
     def alarm(self, kind: str, subject: str, severity: Severity, told: tuple[str, str], owner: str) -> None:
         """Open an alarm, or bring it up to date; `told` is what is the matter, and what to do."""
@@ -101,7 +108,7 @@ def run_job(worker: Worker, name: str, job: Job) -> bool:
         told, severity = f"internal: {type(error).__name__}", "red"
     told = told[:_MOST_TOLD]
     with worker.ledger.writing() as session:
-        job_ends(session, number, outcome, told, worker.clock())
+        is_news = job_ends(session, number, outcome, told, worker.clock())
         if outcome == DONE:
             clear_alarm(session, worker.site, "job", name, worker.clock())
         else:
@@ -112,5 +119,6 @@ def run_job(worker: Worker, name: str, job: Job) -> bool:
                 Alarm(worker.site, "job", name, severity, sentence, fix, owner),
                 worker.clock(),
             )
-    LOG.log(logging.INFO if outcome == DONE else logging.WARNING, "job %s %s: %r", name, outcome, told)
+    usual = logging.INFO if is_news else logging.DEBUG
+    LOG.log(usual if outcome == DONE else logging.WARNING, "job %s %s: %r", name, outcome, told)
     return outcome == DONE

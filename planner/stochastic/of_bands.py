@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 KEPT_DIGITS = 6
 """Significant digits of bands in a calendar's series."""
 DRY, WET = "dry_bulb_c", "wet_bulb_c"
+FORECAST_ALONE = "Planned on the forecast alone, without the weighted paths that gridpace plan looks at."
 _ANY_SIGN = ("price_per_kwh", DRY, WET)
 
 
@@ -74,7 +75,7 @@ def looked_at(week: Week, asked: Asked) -> Week:
     known, labels = looked.uncertainty or Uncertainty(), []
     if asked.scenarios:
         labels.append(
-            f"Starts, stops and pools are planned on {len(known.scenarios)} weighted paths of the forecast."
+            _on_paths(len(known.scenarios))
             if known.scenarios
             else "Planned on the forecast alone: the errors of no forecast are known, so there are no paths."
         )
@@ -86,6 +87,16 @@ def looked_at(week: Week, asked: Asked) -> Week:
         )
     # A week that is gathered again from what was kept has these sentences already.
     return replace(looked, labels=tuple(dict.fromkeys((*looked.labels, *labels))))
+
+
+def on_forecast(week: Week) -> Week:
+    """Return the week as one that looks at no paths, with a sentence about that where it was to look at some."""
+    known = week.uncertainty
+    if known is None or not known.scenarios:
+        return week
+    on_paths = _on_paths(len(known.scenarios))
+    labels = tuple(FORECAST_ALONE if label == on_paths else label for label in week.labels)
+    return replace(week, uncertainty=replace(known, scenarios=()), labels=labels)
 
 
 def heat_at(signals: Signals, bands: dict[str, Band], level: float) -> Heat | None:
@@ -127,6 +138,10 @@ def scenarios_of(signals: Signals, bands: dict[str, Band], count: int) -> tuple[
         Scenario(float(weight), replace(signals, **{name: values[i].copy() for name, values in kept.items()}))
         for i, weight in enumerate(weights)
     )
+
+
+def _on_paths(count: int) -> str:
+    return f"Starts, stops and pools are planned on {count} weighted paths of the forecast."
 
 
 def _at(band: Band, level: float) -> Floats:

@@ -10,7 +10,10 @@ import requests
 from planner.ledger.alarms import Alarm, raise_alarm
 from planner.ledger.decisions import standing
 from planner.ledger.hours import roll_up
+from planner.ledger.jobs import give_lease_back, lease_end, lease_name, take_lease
 from planner.service.cookie import COOKIE
+from planner.service.live.look import mark
+from planner.timegrid import iso
 from tests.published import off, on
 from tests.served import NOON, calendar, enter, served
 from tests.unit.test_ledger import record
@@ -132,3 +135,24 @@ def test_files_of_the_page_may_be_kept_and_no_other_is_given(tmp_path):
             assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "public, max-age=31536000, immutable")
         for name in ("live.html.j2", "..%2Frendering.py", "x"):
             assert service.call("GET", f"/live/{name}", "viewer").status_code == 404
+
+
+def test_the_page_says_that_nobody_works_jobs_off_where_no_alarm_can_be_written(tmp_path):
+    with served(tmp_path) as service:
+        with service.state.ledger.writing() as session:
+            assert take_lease(session, lease_name("site"), "one", 30.0)
+            until = lease_end(session, lease_name("site"))
+        service.clock.now = until + timedelta(minutes=1)
+        early = service.call("GET", "/").text
+        with service.state.ledger.reading() as session:
+            before = mark(session, "site", service.clock.now)
+        service.clock.now = until + timedelta(minutes=3)
+        late = service.call("GET", "/").text
+        with service.state.ledger.reading() as session:
+            assert mark(session, "site", service.clock.now) != before
+        assert "No job has been worked off" not in early
+        assert f"No job has been worked off since {iso(until)}" in late
+        assert '<span class="light red">' in late
+        with service.state.ledger.writing() as session:
+            give_lease_back(session, lease_name("site"), "one")
+        assert "No job has been worked off" not in service.call("GET", "/").text

@@ -71,6 +71,17 @@ def current(worker):
         return in_force(session, worker.site, worker.clock())
 
 
+def test_a_site_that_is_called_otherwise_now_is_planned_by_no_job(make):
+    worker = make()
+    worker.site_file.write_text(SITE.replace("Werk Süd", "Werk Nord"), encoding="utf-8")
+    assert not run_job(worker, "replan", replan)
+    row = alarms(worker)["job", "red"]
+    assert "describes 'Werk Nord' now, and this service serves 'Werk Süd'" in row.sentence
+    assert "give the site its name back" in row.action
+    with worker.ledger.reading() as session:
+        assert not standings(session, "Werk Nord")
+
+
 def test_a_week_is_drafted_daily_and_published_once_by_the_policy(make):
     worker = make(POLICY_SITE)
     assert "is a draft" in replan(worker)
@@ -217,7 +228,7 @@ def test_speeds_are_compared_by_run_and_limit(make):
 
 @pytest.mark.parametrize(("tokens", "drifts"), [(1_000_000, False), (850_000, True), (1_120_000, True)])
 def test_a_drift_is_an_alarm_while_it_lasts(make, tokens, drifts):
-    worker = replace(make(now=START + timedelta(hours=6)), site="site")
+    worker = replace(make(SITE.replace("Werk Süd", "site"), START + timedelta(hours=6)), site="site")
     made = calendar()
     enter(worker.ledger, made)
     name = made[0].calendar_id

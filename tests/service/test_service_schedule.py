@@ -130,6 +130,18 @@ def test_one_instance_works_and_another_takes_over_when_it_ends_or_dies(make, le
     three.stop()
 
 
+def test_what_a_job_says_again_and_again_is_kept_once(make, ledger, caplog):
+    caplog.set_level("INFO", "planner.service")
+    said = iter(("nothing", "nothing", "2 answered", "nothing"))
+    schedule = make(jobs={"events": lambda _: next(said)})
+    for _ in range(4):
+        schedule.run("events")
+    with ledger.reading() as session:
+        kept = session.execute(text("SELECT number, told FROM job_run ORDER BY number")).all()
+    assert kept == [(2, "nothing"), (3, "2 answered"), (4, "nothing")]
+    assert [record.args[2] for record in caplog.records] == ["nothing", "2 answered", "nothing"]
+
+
 def test_a_job_that_a_killed_instance_left_is_done_again(make, ledger):
     with ledger.writing() as session:
         job_begins(session, "Werk Süd", "count", "killed", now())

@@ -235,9 +235,15 @@ def test_the_command_writes_what_it_was_asked_for_and_names_what_it_leaves_out(t
     for wrong, told in (
         ([*words, "--job", "pretrain=llm"], "go together"),
         ([*words, "--uid", "pretrain=2000"], "go together"),
-        ([*words, "--agent-image", "a", "--uid", "pretrain=root"], "is not a number"),
+        ([*words, "--agent-image", "a", "--uid", "pretrain=root"], "is no user id"),
+        ([*words, "--agent-image", "a", "--uid", "pretrain=" + "9" * 5000], "is no user id"),
+        ([*words, "--agent-image", "a", "--uid", f"pretrain={2**31}"], "is no user id"),
+        ([*words, "--agent-image", "", "--uid", "pretrain=2000"], "is no image"),
+        ([*words, "--agent-image", "a: b", "--uid", "pretrain=2000"], "is no image"),
         ([*words, "--namespace", "Grid Pace"], "no name in Kubernetes"),
-        ([*words, *agent, "--node-label", "gpu"], "is not KEY=VALUE"),
+        ([*words, *agent, "--node-label", "gpu"], "is no label"),
+        ([*words, *agent, "--node-label", "gpu=a b"], "is no label"),
+        ([*words, *agent, "--node-label", "a//b=c"], "is no label"),
     ):
         refused = CliRunner().invoke(cli, wrong)
         assert refused.exit_code != 0

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import ConfigError
+from planner.ledger import Ledger
 from planner.ledger.engine import open_engine, shown
 
 URL = "postgresql://me:s3cr%40t@db.example/gridpace"
@@ -28,3 +29,15 @@ def test_a_url_of_a_file_is_a_file(tmp_path):
     assert engine.dialect.name == "sqlite"
     assert (tmp_path / "made").is_dir()
     engine.dispose()
+
+
+def test_a_damaged_ledger_is_told_from_a_full_disk(tmp_path):
+    file = tmp_path / "l.sqlite"
+    Ledger(file).close()
+    content = bytearray(file.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    file.write_bytes(content)
+    with pytest.raises(ConfigError, match="is damaged: database disk image is malformed") as caught:
+        Ledger(file)
+    assert ".recover" in caught.value.fix
+    assert file.read_bytes() == content

@@ -159,3 +159,8 @@ def test_the_command(tmp_path):
     assert json.loads((tmp_path / "out" / "replay.json").read_text(encoding="utf-8")) == document
     wrong = CliRunner().invoke(cli, [*asked, "--by", "money", "--to", "2023-01-01"])
     assert isinstance(wrong.exception, ConfigError)
+    # what cannot be replayed is told before any forecast is made
+    table = "[plan.uncertainty]"
+    text = (tmp_path / "site.toml").read_text(encoding="utf-8")
+    (tmp_path / "site.toml").write_text(text.replace(table, f'[plan]\nmethod = "scale"\n\n{table}'), encoding="utf-8")
+    assert "goes on from plans in force" in str(CliRunner().invoke(cli, asked).exception)

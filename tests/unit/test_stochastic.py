@@ -15,7 +15,7 @@ from planner.gather import gather
 from planner.optimize import PlanOptions
 from planner.optimize import plan as plan_on_forecast
 from planner.optimize.limits import block_limits
-from planner.stochastic.of_bands import Asked, looked_at, with_uncertainty
+from planner.stochastic.of_bands import FORECAST_ALONE, Asked, looked_at, on_forecast, with_uncertainty
 from planner.stochastic.plan import plan
 from planner.stochastic.reduction import kept_paths, recentred
 from planner.uncertainty import Heat, Scenario, Uncertainty
@@ -185,6 +185,11 @@ def test_what_was_asked_is_told_also_where_nothing_is_known():
     assert len(seen.uncertainty.scenarios) == 2
     assert seen.labels[-2] == "Starts, stops and pools are planned on 2 weighted paths of the forecast."
     assert seen.bands == (band,)
+    alone = on_forecast(seen)
+    assert alone.uncertainty.scenarios == ()
+    assert alone.uncertainty.heat is seen.uncertainty.heat
+    assert (*seen.labels[:-2], FORECAST_ALONE, seen.labels[-1]) == alone.labels
+    assert on_forecast(blind) is blind
     # a week that is gathered again from its kept series brings its sentences along
     assert looked_at(replace(seen, uncertainty=None), asked).labels == seen.labels
     assert looked_at(blind, asked).sha256 == blind.sha256

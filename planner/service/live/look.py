@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -13,16 +13,21 @@ from sqlalchemy import func, select
 from planner.ledger.alarms import open_alarms
 from planner.ledger.decisions import DRAFTED, in_force, standings
 from planner.ledger.hours import hours
+from planner.ledger.jobs import lease_end, lease_name
 from planner.ledger.service_tables import AlarmRow, Decision, TelemetryHour
 from planner.service.live.hours import Measured, from_row
 from planner.service.publishing import stored_calendar
 from planner.service.words import calendar_changes
+from planner.timegrid import iso
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from planner.ledger.decisions import Standing
     from trainer_hooks.contract import Calendar, RunCalendar
+
+
+_LATE = timedelta(minutes=2)
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,8 @@ def look(session: Session, site: str, now: datetime) -> Look:
         header, listed = stored_calendar(session, calendar_id)
         runs = tuple(listed)
         measured = _measured(session, header, [run.run for run in runs])
-    drafts, alarms = _drafts(session, site, now), _alarms(open_alarms(session, site))
+    drafts = _drafts(session, site, now)
+    alarms = (*_standing_still(session, site, now), *_alarms(open_alarms(session, site)))
     return Look(site, now, header, runs, measured, alarms, drafts, _timezone(session, site))
 
 
@@ -124,7 +130,8 @@ def mark(session: Session, site: str, now: datetime) -> str:
         )
     ).one()
     told = session.scalar(select(func.max(TelemetryHour.until_s)))
-    return f"{in_force(session, site, now)} {decided} {tuple(alarms)} {told} {now:%H}"
+    still = bool(_standing_still(session, site, now))
+    return f"{in_force(session, site, now)} {decided} {tuple(alarms)} {told} {still} {now:%H}"
 
 
 def _measured(session: Session, header: Calendar, runs: Sequence[str]) -> Mapping[str, Sequence[Measured]]:
@@ -138,6 +145,17 @@ def _measured(session: Session, header: Calendar, runs: Sequence[str]) -> Mappin
                 one = Measured(one.start, max(one.until, known.until), one.sums + known.sums)
             found[row.run][one.start] = one
     return {run: tuple(by_hour[start] for start in sorted(by_hour)) for run, by_hour in found.items()}
+
+
+def _standing_still(session: Session, site: str, now: datetime) -> tuple[Open, ...]:
+    """Return what no alarm in the ledger can tell: that nobody can write to it, or that nobody works jobs off."""
+    until = lease_end(session, lease_name(site))
+    if until is None or now - until < _LATE:
+        return ()
+    told = f"No job has been worked off since {iso(until)}: every instance that does so has ended or cannot write."
+    return (
+        Open("red", "jobs", told, "see the service's log, and whether the ledger's disk is full", "operator", until),
+    )
 
 
 def _timezone(session: Session, site: str) -> str:

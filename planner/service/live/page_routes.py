@@ -15,6 +15,7 @@ from planner.errors import GridpaceError
 from planner.export import wording
 from planner.export.page import embedded
 from planner.ledger.decisions import APPROVED, REJECTED, decide, standing
+from planner.ledger.issued import has_input
 from planner.service.guard import Refused
 from planner.service.live import view as said
 from planner.service.live.entry import Form
@@ -22,6 +23,7 @@ from planner.service.live.figures import figures
 from planner.service.live.hours import hours_between
 from planner.service.live.look import Look, look
 from planner.service.live.rendering import KINDS, rendered, static_file
+from planner.service.publishing import REPORT
 from planner.service.roles import needs, state_of
 from planner.service.tokens import Principal
 from planner.timegrid import iso
@@ -41,6 +43,9 @@ def page(request: Request, principal: Viewer, view: str = "sustainability", at: 
     state = state_of(request)
     with state.ledger.reading() as session:
         shown = look(session, state.site, state.clock())
+        named = [draft.standing.calendar_id for draft in shown.drafts]
+        named += [] if shown.calendar is None else [shown.calendar.calendar_id]
+        reported = {name for name in named if has_input(session, name, REPORT)}
     chosen = view if view in said.VIEWS else "sustainability"
     hour = said.hour_shown(shown, _instant(at))
     header = shown.calendar
@@ -54,6 +59,7 @@ def page(request: Request, principal: Viewer, view: str = "sustainability", at: 
         light=said.light(shown.alarms, is_stale=stale is not None),
         alarms=[(one, wording.local(one.since, shown.tz)) for one in said.own_first(shown.alarms, chosen)],
         calendar=header,
+        reported=reported,
         span="" if header is None else f"{_day(header.valid_from, shown)} to {_day(header.valid_until, shown)}",
         stale="" if stale is None else wording.local(stale, shown.tz),
         now=wording.local(shown.now, shown.tz),
