@@ -148,7 +148,7 @@ class Search:
             self._whole()
             return
         schedules = self._schedules(root)
-        coarse = self._around_root(root, certified=True) if schedules is None else self._beside(schedules, root)
+        coarse = self._around_root(root) if schedules is None else self._beside(schedules, root)
         if schedules is not None:
             coarse = self._rule_out(schedules, coarse)
         if self._open_choices() > SMALL:
@@ -184,8 +184,8 @@ class Search:
             self._program, self._matrix, self._index, self._places, self._relaxation, root, self._limit_s
         )
 
-    def _around_root(self, root: Answer, *, certified: bool) -> Coarse:
-        """Settle the pools and search around the relaxation, with a tree for the bound where `certified`.
+    def _around_root(self, root: Answer) -> Coarse:
+        """Settle the pools and search around the relaxation while a tree works on the bound.
 
         Returns:
             The smaller program, with the cuts that hold its relaxation back.
@@ -201,10 +201,7 @@ class Search:
         if dive is None:
             return coarse
         coarse = coarse.with_rows(small.tight_rows(dive.values))
-        if certified:
-            self._around_with_tree(coarse, tree, dive.choice)
-        else:
-            self._around(coarse, dive.choice)
+        self._around_with_tree(coarse, tree, dive.choice)
         return coarse
 
     def _around_with_tree(self, coarse: Coarse, tree: PoolTree, choice: Mapping[int, int]) -> None:
@@ -230,7 +227,7 @@ class Search:
         with ThreadPoolExecutor(max_workers=1) as other:
             work, enough = other.submit(schedules.work, self._deadline - KEEP_S), -np.inf
             try:
-                coarse = self._around_root(root, certified=False)
+                coarse = self._around_root(root)
                 # where the time is out the bound found by then still counts
                 if self._bound < self._enough():
                     enough = self._enough()
