@@ -133,7 +133,7 @@ def test_the_search_with_whole_schedules_reaches_the_optimum(monkeypatch, seed, 
 def test_a_bound_found_by_the_time_limit_counts(monkeypatch):
     monkeypatch.setattr(incumbent, "SMALL", 4)
 
-    def takes_all_the_time(search, root, *, certified):
+    def takes_all_the_time(search, root):
         search._deadline = time.monotonic()
 
     monkeypatch.setattr(incumbent.Search, "_around_root", takes_all_the_time)
