@@ -263,6 +263,8 @@ class AgentClient:
         return answer
 
     def _beat_on(self) -> None:
+        if threading.current_thread() is self._thread:
+            return  # a heartbeat that was told to stop, and is still under way, does not start another one
         if self._thread is None or self._stop.is_set() or not self._thread.is_alive():
             # An event of its own for each thread: one that was told to stop stays told.
             self._stop = threading.Event()

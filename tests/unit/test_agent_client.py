@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 import warnings
 
@@ -303,3 +304,25 @@ def test_leases_after_a_close_are_renewed_again():
     beats.clear()
     until(lambda: beats.count("renew") > 1)
     client.close()
+
+
+def test_a_heartbeat_told_to_stop_while_it_leases_again_starts_no_other(tmp_path):
+    asked, stopped = [], threading.Event()
+
+    def ask(_path, request, _timeout_s):
+        asked.append(request["op"])
+        if request["op"] == "renew":
+            return {"kept": {}, "gpus": []}
+        if len(asked) > 1:
+            client._stop.set()
+            stopped.set()
+        verdict = {"requested_w": 300.0, "limit_w": 300.0, "enforced_w": 300.0, "outcome": "applied", "lease": "a"}
+        return {"verdicts": [verdict]}
+
+    client = AgentClient(tmp_path / "agent.sock", ttl_s=0.03, ask=ask)
+    assert client.limit("GPU-1", 300.0).applied
+    beating = client._thread
+    assert stopped.wait(5.0)
+    beating.join(5.0)
+    assert client._thread is beating
+    assert not beating.is_alive()
