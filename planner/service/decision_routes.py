@@ -5,22 +5,20 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated, Literal
+from typing import Literal
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from planner.ledger.decisions import APPROVED, REJECTED, decide, history, in_force, standing, standings
 from planner.service.calendar_routes import check_site
 from planner.service.guard import Refused
 from planner.service.publishing import roll_back, stored_calendar
-from planner.service.roles import needs, state_of
-from planner.service.tokens import Principal
+from planner.service.roles import Decider, Viewer, state_of
+from planner.service.state import ServiceState
 from planner.service.words import calendar_changes
 
 router = APIRouter(prefix="/v1/sites/{site}", tags=["publishing"])
-Viewer = Annotated[Principal, Depends(needs("viewer", "planner"))]
-Decider = Annotated[Principal, Depends(needs("planner"))]
 
 
 class Because(BaseModel):
@@ -126,14 +124,7 @@ def decide_about(
     """Approve a draft, which puts it in force over its time, or reject it; the same decision again changes nothing."""
     check_site(request, site)
     state = state_of(request)
-    action = APPROVED if decision == "approve" else REJECTED
-    at = state.clock()
-    with state.ledger.writing() as session:
-        stands = standing(session, calendar_id)
-        if stands is None or stands.site != state.site:
-            raise Refused(HTTPStatus.NOT_FOUND, "this site has no such calendar")
-        decide(session, calendar_id, action, by=principal.name, why=because.why, at=at)
-    state.shelf.forget()
+    decide_draft(state, calendar_id, decision, by=principal.name, why=because.why)
     return InForce(calendar_id=state.shelf.current())
 
 
@@ -149,3 +140,28 @@ def rollback(request: Request, site: str, calendar_id: str, because: Because, pr
     found = roll_back(state.ledger, calendar_id, by=principal.name, why=because.why, at=state.clock())
     state.shelf.forget()
     return InForce(calendar_id=found)
+
+
+def decide_draft(
+    state: ServiceState, calendar_id: str, decision: Literal["approve", "reject"], *, by: str, why: str
+) -> None:
+    """Approve or reject a draft of the site.
+
+    Args:
+        state: What every handler needs.
+        calendar_id: The draft.
+        decision: What is decided.
+        by: By whom.
+        why: Why.
+
+    Raises:
+        Refused: The site has no such calendar.
+        ConfigError: It was decided otherwise, or is over.
+    """
+    action = APPROVED if decision == "approve" else REJECTED
+    with state.ledger.writing() as session:
+        stands = standing(session, calendar_id)
+        if stands is None or stands.site != state.site:
+            raise Refused(HTTPStatus.NOT_FOUND, "this site has no such calendar")
+        decide(session, calendar_id, action, by=by, why=why, at=state.clock())
+    state.shelf.forget()

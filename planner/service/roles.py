@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from fastapi import Request
+from fastapi import Depends, Request
 
 from planner.service.guard import Refused
+from planner.service.tokens import Principal, Role
 
 if TYPE_CHECKING:
     from planner.service.state import ServiceState
-    from planner.service.tokens import Principal, Role
 
 
 def state_of(request: Request) -> ServiceState:
@@ -34,3 +34,10 @@ def needs(*roles: Role) -> Callable[[Request], Principal]:
         return principal
 
     return check
+
+
+Viewer = Annotated[Principal, Depends(needs("viewer", "planner"))]
+"""A caller who may see what is planned, reported and decided."""
+
+Decider = Annotated[Principal, Depends(needs("planner"))]
+"""A caller who may decide."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from planner.errors import ExportError
@@ -16,11 +15,9 @@ from planner.ledger.jobs import last_runs
 from planner.service.calendar_routes import check_site
 from planner.service.guard import Refused
 from planner.service.metrics import exposition
-from planner.service.roles import needs, state_of
-from planner.service.tokens import Principal
+from planner.service.roles import Viewer, state_of
 
 router = APIRouter(tags=["status"])
-Viewer = Annotated[Principal, Depends(needs("viewer", "planner"))]
 _EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 
 

@@ -6,31 +6,28 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated, Literal
+from typing import Literal
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
 
 from planner.errors import GridpaceError
 from planner.export import wording
 from planner.export.page import embedded
-from planner.ledger.decisions import APPROVED, REJECTED, decide, standing
 from planner.ledger.issued import has_input
+from planner.service.decision_routes import decide_draft
 from planner.service.guard import Refused
 from planner.service.live import view as said
 from planner.service.live.entry import Form
 from planner.service.live.figures import figures
 from planner.service.live.hours import hours_between
-from planner.service.live.look import Look, look
+from planner.service.live.look import look
 from planner.service.live.rendering import KINDS, rendered, static_file
 from planner.service.publishing import REPORT
-from planner.service.roles import needs, state_of
-from planner.service.tokens import Principal
+from planner.service.roles import Decider, Viewer, state_of
 from planner.timegrid import iso
 
 router = APIRouter(include_in_schema=False)
-Viewer = Annotated[Principal, Depends(needs("viewer", "planner"))]
-Decider = Annotated[Principal, Depends(needs("planner"))]
 
 _LOOK_S = 2.0
 _STREAM_S = 20.0  # a browser comes back by itself; a service that ends has not to wait for longer
@@ -51,30 +48,32 @@ def page(request: Request, principal: Viewer, view: str = "sustainability", at: 
     header = shown.calendar
     hours = () if header is None else hours_between(header.valid_from, header.valid_until)
     stale = said.stale_since(shown)
+
+    def told(at: datetime) -> str:
+        return wording.local(at, shown.tz)
+
     return rendered(
         "live.html.j2",
         site=shown.site,
         views=said.VIEWS,
         view=chosen,
         light=said.light(shown.alarms, is_stale=stale is not None),
-        alarms=[(one, wording.local(one.since, shown.tz)) for one in said.own_first(shown.alarms, chosen)],
+        alarms=[(one, told(one.since)) for one in said.own_first(shown.alarms, chosen)],
         calendar=header,
         reported=reported,
-        span="" if header is None else f"{_day(header.valid_from, shown)} to {_day(header.valid_until, shown)}",
-        stale="" if stale is None else wording.local(stale, shown.tz),
-        now=wording.local(shown.now, shown.tz),
-        shown=wording.local(hour, shown.tz),
+        span="" if header is None else f"{told(header.valid_from)} to {told(header.valid_until)}",
+        stale="" if stale is None else told(stale),
+        now=told(shown.now),
+        shown=told(hour),
         at=iso(hour) if at else "",
         is_now=hour <= shown.now and said.hour_shown(shown, None) == hour,
-        hours=[(iso(one), wording.local(one, shown.tz)) for one in hours],
+        hours=[(iso(one), told(one)) for one in hours],
         position=hours.index(hour) if hour in hours else 0,
         cards=said.cards(shown, hour),
         runs=said.run_rows(shown, hour),
         blocks=said.block_rows(shown, hour),
         figures=[embedded(one) for one in figures(shown, chosen, hour)],
-        drafts=[
-            (one, _day(one.standing.valid_from, shown), _day(one.standing.valid_until, shown)) for one in shown.drafts
-        ],
+        drafts=[(one, told(one.standing.valid_from), told(one.standing.valid_until)) for one in shown.drafts],
         decides="planner" in principal.roles,
         principal=principal.name,
         has_tokens=state.tokens is not None,
@@ -121,13 +120,7 @@ def decide_on_page(
     why = form.get("why", "").strip()
     if not why or len(why) > 500 or "\0" in why:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "a decision needs a reason of 1 to 500 characters")
-    action = APPROVED if decision == "approve" else REJECTED
-    with state.ledger.writing() as session:
-        stands = standing(session, calendar_id)
-        if stands is None or stands.site != state.site:
-            raise Refused(HTTPStatus.NOT_FOUND, "this site has no such calendar")
-        decide(session, calendar_id, action, by=principal.name, why=why, at=state.clock())
-    state.shelf.forget()
+    decide_draft(state, calendar_id, decision, by=principal.name, why=why)
     view = form.get("view", "")
     return RedirectResponse(f"/?view={view}" if view in said.VIEWS else "/", HTTPStatus.SEE_OTHER)
 
@@ -138,7 +131,3 @@ def _instant(text: str) -> datetime | None:
     except ValueError:
         return None
     return found if found.tzinfo is not None else None
-
-
-def _day(at: datetime, shown: Look) -> str:
-    return wording.local(at, shown.tz)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
 from planner.ledger.decisions import standing
 from planner.ledger.issued import issued_input
 from planner.service.guard import Refused
 from planner.service.publishing import REPORT
-from planner.service.roles import needs, state_of
-from planner.service.tokens import Principal
+from planner.service.roles import Viewer, state_of
 
 router = APIRouter(include_in_schema=False)
-Viewer = Annotated[Principal, Depends(needs("viewer", "planner"))]
 
 # The report brings its own programs with it: in a sandbox they have no origin, and nothing of the service is theirs.
 _POLICY = (
