@@ -11,7 +11,7 @@ from planner.forecast.lead_error import STATEMENT
 from planner.timegrid import iso
 
 if TYPE_CHECKING:
-    from planner.backtest_kept import Kept, PlannedWeek, Plans
+    from planner.backtest_kept import Came, Kept, PlannedWeek, Plans
 
 PLAN_HEADS = (
     "planned by", "plans on", *(f"kept against {name}" for name in BASELINES),
@@ -120,18 +120,20 @@ def _week(week: PlannedWeek) -> dict[str, Any]:
         "start": iso(week.origin),
         "weight": week.weight,
         "compared": week.compared,
-        "plans": [
-            {
-                "name": one.name,
-                "figure": one.figure,
-                "without_a_plan": dict(one.usual),
-                "deadlines_missed": one.late,
-                "beyond_a_limit": one.beyond,
-                "certified_gap": one.gap,
-                "not_compared": one.reason,
-            }
-            for one in week.plans
-        ],
+        "plans": [came_document(one) for one in week.plans],
+    }
+
+
+def came_document(one: Came) -> dict[str, Any]:
+    """Return what one plan of a week came to, as JSON holds it: emissions in kg CO2e or money, as `figure` is."""
+    return {
+        "name": one.name,
+        "figure": one.figure,
+        "without_a_plan": dict(one.usual),
+        "deadlines_missed": one.late,
+        "beyond_a_limit": one.beyond,
+        "certified_gap": one.gap,
+        "not_compared": one.reason,
     }
 
 

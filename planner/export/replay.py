@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from planner.backtest_kept import BASELINES, CARBON, ORACLE
+from planner.export.backtest_plans import came_document
 from planner.export.charts.frame import BLACK, BLUE, GREEN, GREY, ORANGE, SKY, Figure, layout, value_axis
 from planner.export.page import embedded, page
 from planner.forecast.lead_error import STATEMENT
@@ -206,17 +207,7 @@ def _week(week: ReplayedWeek) -> dict[str, Any]:
         "deadlines": week.deadlines,
         "compared": week.planned.compared,
         "plans": [
-            {
-                "name": one.name,
-                "figure": one.figure,
-                "without_a_plan": dict(one.usual),
-                "deadlines_missed": one.late,
-                "beyond_a_limit": one.beyond,
-                "certified_gap": one.gap,
-                "changed_gpu_h": week.changed_gpu_h.get(one.name, 0.0),
-                "not_compared": one.reason,
-            }
-            for one in week.planned.plans
+            came_document(one) | {"changed_gpu_h": week.changed_gpu_h.get(one.name, 0.0)} for one in week.planned.plans
         ],
     }
 
