@@ -15,7 +15,7 @@ from planner.json_output import json_errors, print_json
 from planner.terminal import clean_stdout, stage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from planner.optimize.explain import Asked, Explanation
     from planner.week import Week
@@ -55,6 +55,7 @@ def explain_command(
     instant such as 2024-05-14T18:00, in site time where it has no offset.
     """
     with json_errors(as_json), clean_stdout():
+        from planner.config import load_site
         from planner.export.explain_view import document, lines
         from planner.folders import read_published
         from planner.inputs import week_of
@@ -62,7 +63,7 @@ def explain_command(
         with stage("reading the calendar and its inputs"):
             header, runs, home = read_published(calendar)
             week = week_of(header, site, home, offline=offline)
-            asked = asked_about(week, about)
+            asked = asked_about(week, about, load_site(site).legs)
         with stage("explaining"):
             found = explained(week, header, runs, site, asked=asked, mends=mends, time_limit_s=time_limit, jobs=jobs)
     if as_json:
@@ -114,12 +115,13 @@ def explained(
     )
 
 
-def asked_about(week: Week, about: str | None) -> Asked:
+def asked_about(week: Week, about: str | None, legs: Mapping[str, tuple[str, ...]]) -> Asked:
     """Return what a word on the command line asks about.
 
     Args:
         week: The week.
         about: Name of a run or block, an instant, or None for all.
+        legs: Run -> names of its legs, for runs that are planned in several.
 
     Raises:
         ConfigError: It is none of them, or an instant outside the week.
@@ -129,14 +131,19 @@ def asked_about(week: Week, about: str | None) -> Asked:
 
     if about is None:
         return Asked()
-    if any(run.name == about for run in week.runs):
+    runs = [run.name for run in week.runs]
+    if about in runs:
         return Asked("run", about)
+    planned = {name: tuple(leg for leg in of_run if leg in runs) for name, of_run in legs.items()}
+    if planned.get(about):
+        return Asked("run", about, legs=planned[about])
     if any(block.name == about for block in week.blocks):
         return Asked("block", about)
     try:
         moment = to_utc(datetime.fromisoformat(about), week.tz)
     except ValueError:
-        names = ", ".join(repr(name) for name in (*(r.name for r in week.runs), *(b.name for b in week.blocks)))
+        in_legs = [name for name, of_run in planned.items() if of_run]
+        names = ", ".join(repr(name) for name in (*in_legs, *runs, *(b.name for b in week.blocks)))
         raise ConfigError(
             f"{about[:60]!r} is no run, no block and no instant of this week",
             fix=f"name one of {names}, or an instant such as {iso(week.grid.start)}",

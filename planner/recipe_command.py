@@ -107,15 +107,13 @@ def use_command(name: str, site: Path, run: str, folder: Path) -> None:
 def list_command(folder: Path, as_json: bool) -> None:
     """List the recipes of a folder, the most tokens per joule first."""
     with json_errors(as_json):
-        from planner.config.recipe_file import read_recipe
+        from planner.config.recipe_file import recipes_in
         from planner.recipe_view import list_lines
 
-        found = []
-        for file in sorted(folder.glob("*.json")):
-            try:
-                found.append(read_recipe(file))
-            except ConfigError as error:
-                note(f"note: left out: {error.what}")
+        recipes, others = recipes_in(folder)
+        found = list(recipes.values())
+        for what in others:
+            note(f"note: left out: {what}")
     if as_json:
         print_json({"recipes": [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in found]})
         return
@@ -144,12 +142,13 @@ def show_command(name: str, folder: Path, as_json: bool) -> None:
 
 
 def _file(folder: Path, name: str) -> Path:
+    from planner.config.recipe_file import recipes_in
     from planner.nearest import nearest
 
     file = folder / f"{name}.json"
     if file.is_file():
         return file
-    known = sorted(one.stem for one in folder.glob("*.json"))
+    known = sorted(recipes_in(folder)[0])
     near = nearest(name, known)
     fix = f"did you mean {near!r}?" if near else f"known are: {', '.join(known)}" if known else "save one first"
     raise ConfigError(f"{folder} holds no recipe {name!r}", fix=fix)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 def objective(table: ObjectiveTable) -> Objective:
     """Return what a plan makes small."""
-    if not table.order and table.carbon_budget_t is None:
+    order: tuple[str, ...] = tuple(table.order or ())
+    if not order and table.carbon_budget_t is None:
         return BY_PRICE
-    order: tuple[str, ...] = tuple(table.order)
     if order and LATENESS not in order:
         order = (LATENESS, *order)
     budget = None
@@ -30,11 +30,12 @@ def check_objective(draft: Draft) -> None:
     if placed is None:
         return
     table = placed.table
-    twins = sorted({name for name in table.order if table.order.count(name) > 1})
+    order = table.order or []
+    twins = sorted({name for name in order if order.count(name) > 1})
     if twins and placed.sound("order"):
         placed.fault(("order",), f"names {', '.join(map(repr, twins))} more than once", "name each measure once")
     said = table.model_fields_set
-    if "tolerance_share" in said and not table.order and placed.sound("order", "tolerance_share"):
+    if "tolerance_share" in said and not order and placed.sound("order", "tolerance_share"):
         placed.fault(("tolerance_share",), "does nothing without an order", 'add order = ["carbon", "cost"]')
     if "over_budget_per_t" in said and table.carbon_budget_t is None and placed.sound("carbon_budget_t"):
         placed.fault(("over_budget_per_t",), "does nothing without a budget", "add carbon_budget_t, or leave it out")

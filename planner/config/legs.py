@@ -56,6 +56,13 @@ def with_legs(draft: Draft) -> None:
     draft.runs = [_waiting_for_legs(leg, split) for placed in draft.runs for leg in _legs(placed)]
 
 
+def legs_of(draft: Draft) -> dict[str, tuple[str, ...]]:
+    """Return the names of the legs of every run that has more than one."""
+    legs = [placed for placed in draft.runs if isinstance(placed, Leg)]
+    names = {run: tuple(leg.table.name for leg in legs if leg.run == run) for run in dict.fromkeys(x.run for x in legs)}
+    return {run: of_run for run, of_run in names.items() if len(of_run) > 1}
+
+
 def check_legs(draft: Draft, tz: ZoneInfo) -> None:
     """Note a leg that is due before the one before it."""
     moments = Moments(tz)

@@ -17,7 +17,7 @@ from planner.config.draft import Draft, read_tables
 from planner.config.farm_outputs import read_outputs
 from planner.config.faults import FaultList, shown_path
 from planner.config.files import read_user_text
-from planner.config.legs import with_legs
+from planner.config.legs import legs_of, with_legs
 from planner.config.lines import line_numbers
 from planner.config.recipes import apply_sweeps, differences, read_recipes
 from planner.config.runs_csv import read_runs
@@ -173,4 +173,5 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...], known: dict[str, G
         demand_response=build.demand_response(draft.single["demand_response"].table),
         service=draft.single["service"].table,
         flexibility={placed.table.name: build.run_flexibility(placed.table) for placed in draft.runs},
+        legs=legs_of(draft),
     )

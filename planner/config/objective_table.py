@@ -19,8 +19,9 @@ HARD_PER_T = 1_000_000.0
 class ObjectiveTable(Table):
     """What a plan makes small; where left out, all that counts is weighed by its price."""
 
-    order: list[Measure] = Field(
-        default=[],
+    order: list[Measure] | None = Field(
+        default=None,
+        min_length=1,
         max_length=4,
         description="measures that are made small one after the other; lateness comes first where it is not named",
     )

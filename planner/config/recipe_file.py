@@ -146,6 +146,17 @@ def read_recipe(path: Path) -> Recipe:
     return found
 
 
+def recipes_in(folder: Path) -> tuple[dict[str, Recipe], tuple[str, ...]]:
+    """Return the recipes of a folder by the names of their files, and a sentence for every other JSON file in it."""
+    found, others = {}, []
+    for file in sorted(folder.glob("*.json")):
+        try:
+            found[file.stem] = read_recipe(file)
+        except ConfigError as error:
+            others.append(error.what)
+    return found, tuple(others)
+
+
 def recipe_bytes(recipe: Recipe) -> bytes:
     """Return a recipe as it stands in a file."""
     document = recipe.model_dump(by_alias=True, exclude_none=True)

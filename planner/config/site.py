@@ -87,6 +87,7 @@ class Site:
         service: How the service runs week by week.
         others: Further sites.
         objective: What plans make small, beside the prices.
+        legs: Run -> names of its legs, for runs planned in several.
     """
 
     file: str
@@ -111,6 +112,7 @@ class Site:
     service: ServiceTable = field(default_factory=ServiceTable)
     others: tuple[OtherPlace, ...] = ()
     objective: Objective = BY_PRICE
+    legs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -36,15 +36,17 @@ class Asked:
         kind: Which of them.
         name: Name of the run or block; "" for others.
         slot: The slot; 0 for others.
+        legs: What the run is planned as, where its stages are runs of their own; none for others.
     """
 
     kind: Literal["all", "run", "block", "hour"] = "all"
     name: str = ""
     slot: int = 0
+    legs: tuple[str, ...] = ()
 
     def about(self, kind: str, name: str) -> bool:
         """Return whether a run, block or pool of that name is asked about."""
-        return self.kind == "all" or (self.kind == kind and self.name == name)
+        return self.kind == "all" or (self.kind == kind and name in (self.legs or (self.name,)))
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ def explain(
 def _blocks(week: Week, asked: Asked) -> tuple[str, ...]:
     """Return the blocks whose power is priced: those asked about, for a run those of its pools."""
     if asked.kind == "run":
-        pools = [week.pool(option.pool) for option in week.run(asked.name).options]
+        runs = [run for run in week.runs if asked.about("run", run.name)]
+        pools = [week.pool(option.pool) for run in runs for option in run.options]
         return tuple(dict.fromkeys(name for pool in pools for name, _ in pool.shares))
     return tuple(b.name for b in week.blocks if asked.kind in {"all", "hour"} or b.name == asked.name)

@@ -35,6 +35,8 @@ def test_a_carbon_budget_is_hard_unless_its_price_says_otherwise():
     [
         ('order = ["carbon", "carbon"]', "names 'carbon' more than once"),
         ('order = ["grams"]', "grams"),
+        ("order = []", "objective.order: is empty"),
+        ("order = []\ntolerance_share = 0.1", "give order at least one entry"),
         ("tolerance_share = 0.1", "does nothing without an order"),
         ("over_budget_per_t = 10", "does nothing without a budget"),
         ("carbon_budget_t = -1", "carbon_budget_t"),

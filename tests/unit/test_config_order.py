@@ -110,6 +110,7 @@ def test_a_stage_with_a_table_of_its_own_is_a_leg(tmp_path):
         LONG,
     )
     assert [run.name for run in found.runs] == ["proto", "full.train", "full.long"]
+    assert found.legs == {"full": ("full.train", "full.long")}
     _, train, long = found.runs
     assert (train.after, long.after) == ((After("proto", "verify"),), (After("full.train", "train"),))
     assert (train.gpus, long.gpus) == (256, 128)
@@ -135,7 +136,9 @@ def test_who_waits_for_a_run_with_legs_waits_for_the_leg_with_the_stage(tmp_path
 
 def test_equal_stages_stay_one_run(tmp_path):
     more = '{ name = "more", tokens = 1e9, deadline = 2024-05-20T00:00:00 },'
-    assert [run.name for run in site(tmp_path, stages=more).runs] == ["proto", "full"]
+    found = site(tmp_path, stages=more)
+    assert [run.name for run in found.runs] == ["proto", "full"]
+    assert found.legs == {}
 
 
 def test_a_recipe_is_of_one_configuration(tmp_path):

@@ -85,17 +85,30 @@ def test_the_report_tells_the_same_and_escapes_names(short):
 
 def test_an_hour_is_read_in_site_time():
     week = tiny_week()  # in Berlin, from midnight UTC on
-    assert asked_about(week, None) == Asked()
-    assert asked_about(week, "r1") == Asked("run", "r1")
-    assert asked_about(week, "hall") == Asked("block", "hall")
-    assert asked_about(week, "2024-05-13T04:30") == Asked("hour", slot=2)
-    assert asked_about(week, "2024-05-13T02:30:00Z") == Asked("hour", slot=2)
+    assert asked_about(week, None, {}) == Asked()
+    assert asked_about(week, "r1", {}) == Asked("run", "r1")
+    assert asked_about(week, "hall", {}) == Asked("block", "hall")
+    assert asked_about(week, "2024-05-13T04:30", {}) == Asked("hour", slot=2)
+    assert asked_about(week, "2024-05-13T02:30:00Z", {}) == Asked("hour", slot=2)
+
+
+def test_a_run_with_legs_is_known_by_its_own_name(short):
+    legs = {"whole": ("done", "one", "two <b>"), "past": ("gone",)}
+    asked = asked_about(short.week, "whole", legs)
+    assert asked == Asked("run", "whole", legs=("one", "two <b>"))
+    found = told(short, asked, None)
+    assert [why.run for why in found.why] == ["one", "two <b>"]
+    assert document(found, short.week)["asked"] == {"kind": "run", "name": "whole"}
+    assert asked_about(short.week, "one", legs) == Asked("run", "one")
+    with pytest.raises(ConfigError, match="'past' is no run") as caught:
+        asked_about(short.week, "past", legs)
+    assert "name one of 'whole', 'one', 'two <b>', 'hall'" in caught.value.fix
 
 
 @pytest.mark.parametrize("word", ["nobody", "2024-05-14T00:00:00Z"])
 def test_what_is_not_there_is_refused_with_what_is(word):
     with pytest.raises(ConfigError, match=r"no run, no block|outside the week"):
-        asked_about(tiny_week(), word)
+        asked_about(tiny_week(), word, {})
 
 
 def test_a_calendar_that_no_plan_makes_is_refused(short):

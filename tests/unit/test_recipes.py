@@ -331,3 +331,14 @@ def test_the_commands_save_list_show_and_use(site, monkeypatch):
     with pytest.raises(ConfigError, match="holds no recipe 'cha'") as caught:
         run(cli, ["recipe", "show", "cha"], catch_exceptions=False)
     assert caught.value.fix == "did you mean 'chat'?"
+
+
+def test_other_files_beside_recipes_are_told_as_none(saved, site):
+    run, here = CliRunner().invoke, ["--recipes", str(site.parent)]
+    listed = run(cli, ["recipe", "list", *here])
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == ["chat-8b"]
+    assert "left out: recipe sweep.json is no file of the form gridpace.recipe/1" in " ".join(listed.stderr.split())
+    for name, fix in (("sweeps", "known are: chat-8b"), ("chat", "did you mean 'chat-8b'?")):
+        with pytest.raises(ConfigError) as caught:
+            run(cli, ["recipe", "show", name, *here], catch_exceptions=False)
+        assert caught.value.fix == fix
