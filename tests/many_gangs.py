@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 
-from planner.week import Block, Run, Stage, Week
+from planner.precedence import After
+from planner.week import Block, Pool, PoolOption, Run, Stage, Week
 from power.tariff import Tariff
 from tests.weeks import POINTS, at, battery, make_block, make_pool, make_run, solar, tiny_week
 
@@ -94,3 +96,32 @@ def many_gangs(
         runs=tuple(runs),
         tariff=Tariff(demand_charge_per_kw_month=2.0),
     )
+
+
+def waiting_gangs(seed: int, *, n_runs: int, n_slots: int = 168) -> Week:
+    """Two halls where half of the later runs wait for an early one, and every fifth run may span both halls.
+
+    What waits has work for three fifths of the time between the deadline of what it waits for and its own.
+    """
+    week = many_gangs(seed, n_runs=n_runs, n_slots=n_slots, n_pools=2)
+    rng = np.random.default_rng(seed)
+    both = Pool(
+        "both", "hall-1", week.pools[0].gpu, "all", (), (("hall-1", 0.5), ("hall-2", 0.5)), (("a1", 0.5), ("a2", 0.5)),
+        0.9,
+    )  # fmt: skip
+    runs: list[Run] = []
+    for i, given in enumerate(sorted(week.runs, key=lambda one: one.stages[-1].deadline)):
+        run, last, option = given, given.stages[-1], given.options[0]
+        if i > n_runs // 3 and rng.random() < 0.5:
+            first = runs[int(rng.integers(n_runs // 3))]
+            room = last.deadline - max(first.stages[0].deadline, run.earliest_start)
+            work_h = last.tokens / (run.gpus * 3600.0 * option.tokens_per_gpu_s)
+            if room > timedelta(hours=6):
+                tokens = last.tokens * min(1.0, 0.6 * (room / timedelta(hours=1)) / work_h)
+                after = After(first.name, first.stages[0].name, float(rng.choice([0.0, 1.0])))
+                run = replace(run, stages=(replace(last, tokens=tokens),), after=(after,))
+        if i % 5 == 0:
+            wide = PoolOption("both", 0.9 * option.tokens_per_gpu_s, option.points)
+            run = replace(run, options=(*run.options, wide))
+        runs.append(run)
+    return replace(week, pools=(*week.pools, both), runs=tuple(runs))

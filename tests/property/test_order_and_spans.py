@@ -16,6 +16,7 @@ from planner.week import Pool, PoolOption
 from tests.weeks import random_week
 
 QUICK = PlanOptions(gap_target=0.2, time_limit_s=5.0)
+BY_CLASSES = PlanOptions(gap_target=0.1, time_limit_s=600.0, method="scale")
 
 
 def deep_week(seed):
@@ -51,3 +52,14 @@ def test_plans_and_baselines_are_what_the_judge_passes(seed):
         result = rule(week, {run.run: run.tokens for run in judged.runs})
         baseline = evaluate(*to_calendar(week, result.schedule, status="rule", certified_gap=None), week)
         assert [v for v in baseline.violations if v.kind in {"precedence", "gpus", "capacity"}] == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_classes_of_like_runs_keep_the_order_and_the_islands_and_bound_the_whole_program(seed):
+    week = deep_week(seed)
+    found, best = plan(week, BY_CLASSES), plan(week, QUICK)
+    calendar, runs = to_calendar(
+        week, found.schedule, status=found.status, certified_gap=found.mip_gap, shortfalls=found.shortfalls
+    )
+    assert [v.sentence for v in evaluate(calendar, runs, week, simulated_weeks=0).violations] == []
+    assert found.bound <= min(found.objective, best.objective) * (1.0 + 1e-9) + 1e-6

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from planner.baseline import asap, steady
-from planner.errors import ConfigError
 from planner.evaluate import evaluate
 from planner.gather import runs_of_week
 from planner.optimize import PlanOptions, plan
-from planner.optimize.depth import deep_parts
 from planner.optimize.matrix import from_pulp
 from planner.optimize.mends import mended
 from planner.optimize.model import build
@@ -159,13 +157,6 @@ def test_an_answer_to_an_event_makes_up_what_the_second_run_waits_for():
     # power is so dear until hour 9 that nothing but the second run's start is worth the work
     assert made["free"] < 4.39
     assert made["waits"] == pytest.approx(4.4, rel=2e-5)
-
-
-def test_many_gangs_name_what_they_do_not_plan():
-    assert deep_parts(promotion()) == ["the wait of run 'full' for stage 'train' of run 'proto'"]
-    assert deep_parts(tiny_week()) == []
-    with pytest.raises(ConfigError, match="the wait of run 'full' for stage 'train' of run 'proto'"):
-        plan(promotion(), PlanOptions(method="scale"))
 
 
 def test_a_lag_that_is_too_long_is_mended_by_a_shorter_one():

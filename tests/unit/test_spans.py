@@ -13,7 +13,6 @@ from planner.config.faults import SiteFaults
 from planner.evaluate import evaluate
 from planner.islands import allotted, largest_gang
 from planner.optimize import PlanOptions, plan
-from planner.optimize.depth import deep_parts
 from planner.optimize.solver import Highs
 from planner.publish import to_calendar
 from planner.stagger import longest_moves
@@ -105,7 +104,6 @@ def test_the_judge_counts_a_spanning_gang_on_every_island():
 def test_spans_have_no_gpus_and_no_idle_power_of_their_own():
     week = islands_week((make_run(gpus=320),))
     assert week.idle_kw(week.blocks[0]) == pytest.approx(np.full(N_SLOTS, 400 * 0.15))
-    assert deep_parts(week) == ["the span 'both'"]
     assert week.holds(week.pool("both"), 400).all()
     assert not week.holds(week.pool("both"), 401).any()
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.optimize.cells import ROUNDING, open_cells, run_cells
+from planner.precedence import first_h
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,18 +25,32 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
+    Draws = tuple[tuple[int, float], ...]
 
 DAY_H = 24.0
 
 
 @dataclass(frozen=True)
 class Table:
-    """Operating points of a pool, by rising power: IT power in W per GPU, relative throughput and limit in W, (K,)."""
+    """Operating points of a pool, by rising power.
+
+    Args:
+        pool: Place of the pool.
+        it_w: IT power, W per GPU, shape (K,).
+        throughput: Relative throughput, shape (K,).
+        limit_w: Power limit, W, shape (K,).
+        draws: (place of a pool, share of a gang's GPUs that it takes there): one whole gang, or what a span draws.
+    """
 
     pool: int
     it_w: Floats
     throughput: Floats
     limit_w: Floats
+    draws: tuple[tuple[int, float], ...]
+
+    def counts(self, gpus: float) -> list[tuple[int, int]]:
+        """Return (place of a pool, whole GPUs of a gang that it takes there)."""
+        return [(pool, round(share * gpus)) for pool, share in self.draws]
 
 
 @dataclass(frozen=True)
@@ -117,6 +133,15 @@ class Crowd:
     added_kw: Floats
     """IT power that a GPU adds at each table's points, kW, per block: shape (tables, K, blocks, T)."""
 
+    @cached_property
+    def drawn(self) -> Floats:
+        """Share of a gang's GPUs that each table takes of each pool, shape (tables, P)."""
+        found = np.zeros((len(self.tables), len(self.in_service)))
+        for i, table in enumerate(self.tables):
+            for pool, share in table.draws:
+                found[i, pool] = share
+        return found
+
 
 def crowd(week: Week, limits: Sequence[BlockLimits]) -> Crowd:
     """Return a week's gangs as arrays.
@@ -126,7 +151,7 @@ def crowd(week: Week, limits: Sequence[BlockLimits]) -> Crowd:
     """
     by_name = {one.block.name: one for one in limits}
     pools = {pool.name: place for place, pool in enumerate(week.pools)}
-    tables: dict[tuple[int, tuple[OperatingPoint, ...]], int] = {}
+    tables: dict[tuple[int, tuple[OperatingPoint, ...], Draws], int] = {}
     cells_of: dict[bytes, tuple[Ints, list[tuple[object, ...]], list[Flags]]] = {}
     opened: dict[tuple[object, ...], Flags] = {}
     for r, run in enumerate(week.runs):
@@ -137,7 +162,7 @@ def crowd(week: Week, limits: Sequence[BlockLimits]) -> Crowd:
             same = (
                 cells.edges.tobytes(),
                 run.gpus,
-                run.earliest_start,
+                first_h(week, run),
                 option.pool,
                 min(p.it_w_per_gpu for p in option.points),
             )
@@ -146,26 +171,28 @@ def crowd(week: Week, limits: Sequence[BlockLimits]) -> Crowd:
             if not opened[same].any():
                 continue
             points = tuple(sorted(option.points, key=lambda p: p.it_w_per_gpu))
-            table = tables.setdefault((pools[option.pool], points), len(tables))
+            draws = tuple((pools[p], count / run.gpus) for p, count in week.pool(option.pool).draws(run.gpus).items())
+            table = tables.setdefault((pools[option.pool], points, draws), len(tables))
             is_open.append(opened[same])
             told.append((
                 r, table, o, option.tokens_per_gpu_s / best, run.gpus, points[-1].relative_throughput,
                 points[0].relative_throughput, cells.min_run, cells.min_pause, run.max_pauses + 1,
                 run.reload_s / 3600.0, run.checkpoint_s / 3600.0, run.running_in == option.pool,
             ))  # fmt: skip
-    found = tuple(_table(place, points) for place, points in tables)
+    found = tuple(_table(*one) for one in tables)
     in_service = np.array([pool.gpus_in_service(week.grid) for pool in week.pools], dtype=np.float64)
     ranks = tuple(_rank(edges, told, is_open) for edges, told, is_open in cells_of.values() if told)
     dues = _landed(week, _dues(week), ranks)
     return Crowd(week, tuple(limits), found, ranks, dues, in_service, _added_kw(week, by_name, found))
 
 
-def _table(pool: int, points: Sequence[OperatingPoint]) -> Table:
+def _table(pool: int, points: Sequence[OperatingPoint], draws: Draws) -> Table:
     return Table(
         pool,
         np.array([p.it_w_per_gpu for p in points]),
         np.array([p.relative_throughput for p in points]),
         np.array([p.gpu_power_limit_w for p in points]),
+        draws,
     )
 
 

@@ -99,7 +99,8 @@ class Fluid:
                 column = np.full(steps, -1, dtype=np.int64)
                 column[which] = x
                 rows.put(share[which], x, 1.0)
-                rows.put(self._gpu_rows[table.pool * steps + which], x, 1.0)
+                for pool, drawn in table.draws:
+                    rows.put(self._gpu_rows[pool * steps + which], x, drawn)
                 for b, part in enumerate(self._site.blocks):
                     added = self._crowd.added_kw[option.table, k, b, slots] * (self._gpu_unit / self._unit_kw)
                     rows.put(part.it_rows[slots], column[step_of], -added)

@@ -48,7 +48,6 @@ class Ground:
 
     def __init__(self, crowd: Crowd) -> None:
         self._crowd = crowd
-        self._pools = np.array([table.pool for table in crowd.tables], dtype=np.int64)
         self.free = crowd.in_service.copy()
         self.it_kw = np.array([one.idle_kw for one in crowd.limits])
         self._most_kw = np.array([one.it_max_kw for one in crowd.limits])
@@ -58,10 +57,13 @@ class Ground:
             if one.block.power.rise_step_kw is not None or one.block.power.fall_step_kw is not None
         ]
 
+    def _counts(self, placed: Placed) -> list[tuple[int, int]]:
+        return self._crowd.tables[placed.table].counts(placed.gpus)
+
     def fits(self, placed: Placed) -> bool:
         """Return whether a gang fits beside those placed."""
         slots = placed.slots
-        if (self.free[self._pools[placed.table], slots] < placed.gpus).any():
+        if any((self.free[pool, slots] < count).any() for pool, count in self._counts(placed)):
             return False
         after_kw = self.it_kw[:, slots] + placed.kw
         if (after_kw > self._most_kw[:, slots] + HAIR).any():
@@ -116,12 +118,17 @@ class Ground:
 
     def take(self, placed: Placed, sign: float = 1.0) -> None:
         """Place a gang, or take it away again with sign -1."""
-        self.free[self._pools[placed.table], placed.slots] -= sign * placed.gpus
+        for pool, count in self._counts(placed):
+            self.free[pool, placed.slots] -= sign * count
         self.it_kw[:, placed.slots] += sign * placed.kw
 
     def open_cells(self, rank: Rank) -> Flags:
         """Return in which of its open cells each row would fit at its lowest power, shape (R, B)."""
-        slots = self.free[self._pools[rank.table]] >= rank.gpus[:, None]
+        counts = np.rint(self._crowd.drawn[rank.table] * rank.gpus[:, None])
+        slots = np.ones((len(rank), self.free.shape[1]), dtype=bool)
+        for pool, free in enumerate(self.free):
+            rows = np.flatnonzero(counts[:, pool])
+            slots[rows] &= free >= counts[rows, pool][:, None]
         room_kw = self._most_kw - self.it_kw
         for b in range(len(room_kw)):
             need_kw = self._crowd.added_kw[rank.table, 0, b] * rank.gpus[:, None]

@@ -17,6 +17,7 @@ from planner.optimize.scale.dispatching import Dispatcher
 from planner.optimize.scale.fluid import Fluid, Prices
 from planner.optimize.scale.known import known_places
 from planner.optimize.scale.lateness import late_money, lateness_money
+from planner.optimize.scale.pressing import pressed
 from planner.optimize.scale.room import clear, make_room
 from planner.optimize.scale.supported import check_supported
 from planner.optimize.scale.told import plan_of
@@ -97,13 +98,14 @@ class ManyGangs:
         began = time.monotonic()
         deadline = began + self._time_limit_s
         crew = _crew(week)
-        fluid = Fluid(crew, TOGETHER)
+        placing = pressed(crew)
+        fluid = Fluid(placing, TOGETHER)
         self._size = fluid.size
         build_s = time.monotonic() - began
         self._prices = fluid.solve(PRICE_SHARE * seconds_left(deadline), interior=True) or _flat(crew)
-        ground = Assignment(crew)
+        ground = Assignment(placing)
         if start is not None:
-            _go_on(crew, ground, self._prices, known_places(crew, start, self._prices), deadline)
+            _go_on(placing, ground, self._prices, known_places(placing, start, self._prices), deadline)
         else:
             batches = _batches(ground.order(), MOST_FILLED)
             ground.fill(self._prices, batches, CROWDING[0])
@@ -113,7 +115,8 @@ class ManyGangs:
                     # from now on only those move that are in each other's way
                     crowded = ground.crowded()
                     batches = [batch[crowded[batch]] for batch in batches if crowded[batch].any()]
-            ground.place_all(clear(crew, ground), LAST_TRIES)
+            ground.place_all(clear(placing, ground), LAST_TRIES)
+            ground.in_order()
         return self._finish(week, crew, ground, (began, build_s, deadline), calm=start is not None)
 
     def replan(self, week: Week) -> Plan:
@@ -129,8 +132,9 @@ class ManyGangs:
             raise ValueError("there is no last plan of the same runs and slots")
         began = time.monotonic()
         crew = _crew(week)
-        ground = Assignment(crew)
-        _go_on(crew, ground, self._prices, self._places, began + self._time_limit_s)
+        placing = pressed(crew)
+        ground = Assignment(placing)
+        _go_on(placing, ground, self._prices, self._places, began + self._time_limit_s)
         timing = (began, time.monotonic() - began, began + self._time_limit_s)
         return self._finish(week, crew, ground, timing, calm=True)
 
@@ -145,16 +149,19 @@ class ManyGangs:
         bound = Certificate(crew).bound(self._prices.it, self._prices.gpu, np.inf)
         dispatcher = Dispatcher(crew)
         best = _standing(crew, dispatcher, ground)
-        order, draw, idle = ground.order(), np.random.default_rng(0), 0
+        order, draw, idle, repaired = ground.order(), np.random.default_rng(0), 0, False
         for _ in range(REPLAN_SWEEPS if calm else SWEEPS):
-            if best.money - bound <= self._gap_target * abs(best.money) or seconds_left(deadline) <= 0.0:
+            late = _late(ground, order)
+            closed = best.money - bound <= self._gap_target * abs(best.money)
+            # a gap that is small enough leaves room for a missed deadline: those that others can make room for are kept
+            if (closed and (repaired or not late.size)) or seconds_left(deadline) <= 0.0:
                 break
-            money = np.array([late_money(crew, run, ground.places[run]) for run in order.tolist()])
-            late = order[np.argsort(-money, kind="stable")][: np.count_nonzero(money)]
+            helped = 0
             while late.size and seconds_left(deadline) > 0.0:
-                make_room(crew, ground, late[:LEAST_BATCH])
+                helped += make_room(ground.crowd, ground, late[:LEAST_BATCH])
                 late = late[LEAST_BATCH:]
-            if not calm:
+            repaired = helped == 0
+            if not calm and not closed:
                 for batch in _batches(draw.permutation(order), MOST_MOVED):
                     if seconds_left(deadline) <= 0.0:
                         break
@@ -195,6 +202,12 @@ def _standing(crew: Crowd, dispatcher: Dispatcher, ground: Assignment) -> Standi
     return Standing(tuple(ground.places), found, lateness_money(crew, ground.places))
 
 
+def _late(ground: Assignment, order: Ints) -> Ints:
+    """Return the runs that miss a deadline, the dearest first."""
+    money = np.array([late_money(ground.crowd, run, ground.places[run]) for run in order.tolist()])
+    return order[np.argsort(-money, kind="stable")][: np.count_nonzero(money)]
+
+
 def _go_on(crew: Crowd, ground: Assignment, prices: Prices, places: Sequence[Placed | None], deadline: float) -> None:
     """Take on places of a former plan; the freest of those in each other's way, and those without, find others."""
     ground.keep(places)
@@ -208,6 +221,7 @@ def _go_on(crew: Crowd, ground: Assignment, prices: Prices, places: Sequence[Pla
             break
         ground.settle(_batches(crowded, MOST_FILLED), crowding)
     ground.place_all(clear(crew, ground), LAST_TRIES)
+    ground.in_order()
 
 
 def _batches(runs: Ints, most: int) -> list[Ints]:

@@ -66,9 +66,8 @@ def slot_prices(crowd: Crowd, it_price: Floats, gpu_price: Floats) -> Floats:
         it_price: Money per kW of IT power in a slot, per block, shape (blocks, T).
         gpu_price: Money per GPU in a slot, per pool, shape (P, T).
     """
-    pools = np.array([table.pool for table in crowd.tables], dtype=np.int64)
     power = np.einsum("ikbt,bt->ikt", crowd.added_kw, it_price)
-    return np.asarray(power + gpu_price[pools][:, None, :])
+    return np.asarray(power + (crowd.drawn @ gpu_price)[:, None, :])
 
 
 def respond(

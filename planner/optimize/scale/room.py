@@ -60,7 +60,7 @@ def _make_room(crowd: Crowd, assigned: Assignment, run: int) -> bool:
         assigned.take(run, found)
         tight = assigned.tight[moved] * np.array([crowd.week.runs[other].gpus for other in moved])
         assigned.place_all(np.array(moved, dtype=np.int64)[np.argsort(-tight, kind="stable")], TRIES)
-        if assigned.cost(before) < cost - HAIR and assigned.ground.gentle():
+        if assigned.cost(before) < cost - HAIR and assigned.sound(before):
             return True
     assigned.restore(before)
     return False
@@ -73,7 +73,7 @@ def _wanted(crowd: Crowd, assigned: Assignment, run: int, late: float) -> Placed
     for g, row in assigned.rows[run]:
         rank = crowd.ranks[g].only(np.array([row]))
         beside = assigned.beside(rank, price, assigned.ground.open_cells(rank), CROWDED)
-        answer = paused(crowd, rank, price, rank.is_open, beside)
+        answer = paused(crowd, rank, price, assigned.open(rank), beside)
         if answer.on[0].any() and (best is None or float(answer.least[0]) < best[0]):
             best = float(answer.least[0]), rank, answer.on[0]
     if best is None:
@@ -85,14 +85,18 @@ def _wanted(crowd: Crowd, assigned: Assignment, run: int, late: float) -> Placed
 
 def _in_the_way(crowd: Crowd, assigned: Assignment, wanted: Placed) -> list[int] | None:
     """Return the runs that give way to a place, or None if too many would have to."""
-    slots, pool = wanted.slots, crowd.tables[wanted.table].pool
-    lacking = np.zeros(crowd.week.grid.n_slots)
+    slots = wanted.slots
+    found: dict[int, None] = {}
     kw = np.maximum(wanted.kw / wanted.gpus, HAIR)
-    lacking[slots] = np.maximum(
-        wanted.gpus - assigned.ground.free[pool, slots], (assigned.ground.over_kw(wanted) / kw).max(axis=0)
-    )
-    moved = _freest(crowd, assigned, pool, lacking)
-    return moved if moved is not None and len(moved) <= MOST_MOVED else None
+    over = (assigned.ground.over_kw(wanted) / kw).max(axis=0)
+    for pool, count in crowd.tables[wanted.table].counts(wanted.gpus):
+        lacking = np.zeros(crowd.week.grid.n_slots)
+        lacking[slots] = np.maximum(count - assigned.ground.free[pool, slots], over)
+        moved = _freest(crowd, assigned, pool, lacking)
+        if moved is None:
+            return None
+        found |= dict.fromkeys(moved)
+    return list(found) if len(found) <= MOST_MOVED else None
 
 
 def clear(crowd: Crowd, assigned: Assignment) -> Ints:
@@ -148,25 +152,26 @@ def _freest(crowd: Crowd, assigned: Assignment, pool: int, lacking: Floats) -> l
     Args:
         crowd: All gangs.
         assigned: Their places.
-        pool: Place of the pool.
+        pool: Place of the pool; runs that span it count with what they draw from it.
         lacking: GPUs lacking per slot, shape (T,).
     """
     slots = np.flatnonzero(lacking > HAIR)
     lacking = lacking[slots]
     if not slots.size:
         return []
-    others, on, length = [], [], []
+    others, on, length, drawn = [], [], [], []
     for run, placed in enumerate(assigned.places):
-        if placed is not None and crowd.tables[placed.table].pool == pool:
+        if placed is not None and crowd.drawn[placed.table, pool] > 0.0:
             here = np.zeros(crowd.week.grid.n_slots, dtype=bool)
             here[placed.slots] = True
             if here[slots].any():
                 others.append(run)
                 on.append(here[slots])
                 length.append(len(placed.slots))
+                drawn.append(crowd.drawn[placed.table, pool])
     if not others:
         return None
-    gpus = np.array([crowd.week.runs[run].gpus for run in others], dtype=np.float64)
+    gpus = np.rint([crowd.week.runs[run].gpus * share for run, share in zip(others, drawn, strict=True)])
     there, weight = np.array(on), (1.0 - np.clip(assigned.tight[others], 0.0, 1.0) + HAIR) / (gpus * np.array(length))
     moved: list[int] = []
     while (lacking > HAIR).any():
