@@ -15,7 +15,8 @@ In both, the battery rests (what it loses by itself is charged again, and where 
 starts, the difference is charged in proportion to the power that idle GPUs leave), solar and wind power are used as far
 as the load takes them, generators run only as needed (`planner.baseline_supply`), and the coarser on-off grid does not
 bind. The tank rests at its state. Heat is sold as much as the buyer takes and the racks give, where that pays on the
-whole: a site sells heat without a plan too. A gang takes whole slots of GPUs and power, also the one in which it ends.
+whole: a site sells heat without a plan too. A gang takes whole slots of GPUs and power, also the one in which it ends;
+it keeps its pool and its own count of GPUs, also where a plan may change them.
 """
 
 from __future__ import annotations
@@ -180,10 +181,10 @@ def _soonest(ground: Ground, run: Run, tokens: float) -> Placement | None:
     if tokens <= 0.0:
         return None
     most: Placement | None = None
-    for level in range(max(len(option.points) for option in run.options)):
+    for level in range(max(len(option.points) for option in run.own_size)):
         found = [
             placement
-            for option in run.options
+            for option in run.own_size
             if level < len(option.points)
             for placement in _at_limit(ground, run, option, option.points[-1 - level].gpu_power_limit_w, tokens)
         ]
@@ -243,7 +244,7 @@ def _evenly(ground: Ground, run: Run, tokens: float, spread: float) -> Placement
     deadline = grid.position(due[-1][1])
     best: Placement | None = None
     started = grid.n_slots
-    for option in run.options:
+    for option in run.own_size:
         has_gpus = ground.has_gpus(run, option)
         for first in range(ground.first_slot(run, option), min(int(np.ceil(deadline)), started)):
             if not has_gpus[first]:
@@ -265,7 +266,7 @@ def _evenly(ground: Ground, run: Run, tokens: float, spread: float) -> Placement
 
 def _even_limit_w(ground: Ground, run: Run, option: PoolOption, tokens: float, first: int, until: float) -> float:
     grid = ground.week.grid
-    lost_s = 0.0 if first == 0 and run.running_in == option.pool else run.reload_s
+    lost_s = 0.0 if first == 0 and run.runs_on(option.pool, run.gpus) else run.reload_s
     lost_s += 0.0 if until >= grid.n_slots else run.checkpoint_s
     useful_s = (until - first) * 60.0 * grid.slot_minutes - lost_s
     relative = [point.relative_throughput for point in option.points]

@@ -29,7 +29,15 @@ from planner.decimals import published
 from planner.dispatch import BlockFlows, Offers, dispatch
 from planner.errors import ExportError
 from planner.precedence import waits
-from planner.site_carbon import brought_kg, brought_sentences, gang_kg_per_kwh, site_carbon_kg, site_kg_per_kwh
+from planner.site_carbon import (
+    brought_kg,
+    brought_sentences,
+    gang_kg_per_kwh,
+    moved_kg,
+    moved_sentences,
+    site_carbon_kg,
+    site_kg_per_kwh,
+)
 from planner.slots import RunSlots, block_it_kw, run_slots, slot_parts
 from planner.takes import best_takes, bought_shares, offer_sentences
 from trainer_hooks.calendar import (
@@ -88,7 +96,7 @@ def to_calendar(
     flows = _flows(week, schedule, slots)
     site_kg = site_carbon_kg(week, flows)
     kg_per_kwh = site_kg_per_kwh(week, flows, site_kg)
-    planned_kg = float(np.sum(list(site_kg.values()))) + brought_kg(week, schedule)
+    planned_kg = float(np.sum(list(site_kg.values()))) + brought_kg(week, schedule) + moved_kg(week, schedule)
     contracts = _contract_plans(week, schedule, flows)
     taken_kw = np.sum([plan.take_kw for plan in contracts], axis=0)
     header = Calendar(
@@ -110,7 +118,7 @@ def to_calendar(
             for s in shortfalls
         ),
         blocks=tuple(_block_plan(block, f, week) for block, f in zip(week.blocks, flows, strict=True)),
-        notes=(*week.labels, *notes, *brought_sentences(week, schedule)),
+        notes=(*week.labels, *notes, *brought_sentences(week, schedule), *moved_sentences(week, schedule)),
         contracts=contracts,
         ppas=ppa_plans(week, np.sum([f.import_kw for f in flows], axis=0), taken_kw),
         carbon_budget=budget_plan(week, planned_kg, proven=status == "optimal"),
@@ -127,7 +135,7 @@ def to_calendar(
                 week,
                 run,
                 decided[run.run.name],
-                gang_kg_per_kwh(week, decided[run.run.name].pool, kg_per_kwh),
+                gang_kg_per_kwh(week, run.stays, kg_per_kwh),
             ),
         )
         for run in slots
@@ -248,8 +256,10 @@ def _windows(
     week: Week, slots: RunSlots, decided: RunSchedule, kg_per_kwh: npt.NDArray[np.float64]
 ) -> tuple[Window, ...]:
     grid = week.grid
-    changes = np.flatnonzero(np.diff(slots.gpu_power_limit_w)) + 1
-    spans = list(pairwise([0, *changes.tolist(), grid.n_slots]))
+    changes = {int(t) + 1 for t in np.flatnonzero(np.diff(slots.gpu_power_limit_w))}
+    changes |= {edge for stay in slots.stays for edge in (stay.first, stay.after)}
+    spans = list(pairwise(sorted({0, *changes, grid.n_slots})))
+    stay_at = {t: stay for stay in slots.stays for t in range(stay.first, stay.after)}
     windows: list[Window] = []
     last_on = max((b for a, b in spans if slots.gpu_power_limit_w[a] > 0.0), default=0)
     stages = " and ".join(map(str, waits(week, slots.run)))
@@ -263,16 +273,17 @@ def _windows(
             continue
         let_go = decided.ends if decided.ends is not None and after == last_on else end
         let_go -= _seconds(decided.early_s, after - 1)
-        pauses = after < grid.n_slots and slots.gpu_power_limit_w[after] == 0.0
+        stay = stay_at[first]
+        pauses = after < grid.n_slots and after == stay.after
         energy_kwh = slots.energy_kwh[first:after]
         windows.append(
             Window(
                 start=begin + _seconds(decided.late_s, first),
                 end=let_go,
                 state="run",
-                pool=decided.pool,
-                block=slots.place,
-                gpus=slots.run.gpus,
+                pool=stay.pool,
+                block=week.pool(stay.pool).place,
+                gpus=stay.gpus,
                 gpu_power_limit_w=float(slots.gpu_power_limit_w[first]),
                 checkpoint="after" if pauses or let_go < end else "none",
                 tokens=round(float(slots.tokens[first:after].sum()), 6),

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from planner.moves import Stay
+
 
 @dataclass(frozen=True)
 class RunSchedule:
@@ -21,7 +23,7 @@ class RunSchedule:
 
     Args:
         run: Name of the run.
-        pool: Pool it uses in the horizon, or None if it does not run.
+        pool: Pool it uses in the horizon, the first where it moves, or None if it does not run.
         gpu_power_limit_w: Limit per slot, W; 0 where the run is off, shape (T,).
         ends: Instant inside the last on-slot at which the work is complete and the gang let go, UTC; None for the
             slot's end.
@@ -29,6 +31,8 @@ class RunSchedule:
         late_s: Seconds after its start at which a slot's running begins, where a spell starts with it, shape (T,); None
             for none anywhere.
         early_s: Seconds before its end at which a slot's running stops, where a spell ends with it, likewise.
+        stays: Where and with how many GPUs a run that may move is on, in order, `pool` first; none for one that keeps
+            its pool and its own count.
     """
 
     run: str
@@ -38,6 +42,7 @@ class RunSchedule:
     why: str = ""
     late_s: npt.NDArray[np.float64] | None = None
     early_s: npt.NDArray[np.float64] | None = None
+    stays: tuple[Stay, ...] = ()
 
 
 @dataclass(frozen=True)

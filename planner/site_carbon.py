@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.geography import transfer_kg
+from planner.moves import moves_of, way_kg
 from power.carbon import carbon_kg
 from power.generation import generation_kg
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from planner.dispatch import BlockFlows
     from planner.geography import Transfer
+    from planner.moves import Moved, Stay
     from planner.schedule import Schedule
     from planner.week import Week
 
@@ -59,19 +61,49 @@ def site_kg_per_kwh(
 
 
 def gang_kg_per_kwh(
-    week: Week, pool: str | None, by_site: Mapping[str, npt.NDArray[np.float64]]
+    week: Week, stays: Sequence[Stay], by_site: Mapping[str, npt.NDArray[np.float64]]
 ) -> npt.NDArray[np.float64]:
-    """Return what that makes for a gang in a pool, by the pool's shares, kg/kWh, shape (T,).
+    """Return what that makes for a gang where it is, by its pool's shares, kg/kWh, shape (T,).
 
     Args:
         week: All inputs.
-        pool: Name of the pool, or None for a run that does not run.
+        stays: Where the gang is on, in order; none for a run that does not run.
         by_site: Carbon per kWh of each site, from `site_kg_per_kwh`.
     """
-    if pool is None:
+    if not stays:
         return by_site[""]
+    found = _pool_rate(week, stays[0].pool, by_site)
+    for stay in stays[1:]:
+        found[stay.first : stay.after] = _pool_rate(week, stay.pool, by_site)[stay.first : stay.after]
+    return found
+
+
+def _pool_rate(week: Week, pool: str, by_site: Mapping[str, npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
     parts = [share * by_site[week.block(name).site] for name, share in week.pool(pool).shares]
-    return np.asarray(np.sum(parts, axis=0))
+    return np.array(np.sum(parts, axis=0))
+
+
+def moved_kg(week: Week, schedule: Schedule) -> float:
+    """Return the carbon of all moves of a schedule, kgCO2e."""
+    return sum(way_kg(week, move.way, move.slot) for move in moves_of(week, schedule) if move.way is not None)
+
+
+def moved_sentences(week: Week, schedule: Schedule) -> list[str]:
+    """Return one sentence for each move of a schedule."""
+    return [_moved_sentence(week, move) for move in moves_of(week, schedule)]
+
+
+def _moved_sentence(week: Week, move: Moved) -> str:
+    when = week.grid.starts[move.slot].astimezone(week.tz).strftime("%a %d %b %H:%M %Z")
+    before = f" on {move.gpus_before:,} GPUs" if move.gpus_before not in {None, move.gpus} else ""
+    told = f"Run {move.run!r} goes on {when}"
+    if move.target == move.origin:
+        return f"{told} on {move.gpus:,} GPUs of pool {move.target} after {move.gpus_before:,}."
+    took = ""
+    if move.way is not None and (move.way.time_s or move.way.energy_kwh or move.way.cost):
+        way = move.way
+        took = f": {way.time_s:,.0f} s, {way.energy_kwh:,.0f} kWh, {way.cost:,.2f} {week.prices.currency}"
+    return f"{told} on {move.gpus:,} GPUs of pool {move.target} after pool {move.origin}{before}{took}."
 
 
 def brought_kg(week: Week, schedule: Schedule) -> float:
@@ -89,10 +121,10 @@ def brought_sentences(week: Week, schedule: Schedule) -> list[str]:
 
 
 def _brought(week: Week, schedule: Schedule) -> list[tuple[str, Transfer]]:
-    pools = {decided.run: decided.pool for decided in schedule.runs}
+    pools = {run.run: {run.pool, *(stay.pool for stay in run.stays)} for run in schedule.runs}
     return [
         (run.name, one)
         for run in week.runs
-        for option in run.options
-        for one in (option.transfers if option.pool == pools[run.name] else ())
+        for option in {option.pool: option for option in run.options}.values()
+        for one in (option.transfers if option.pool in pools[run.name] else ())
     ]

@@ -1,8 +1,9 @@
 """What one run's decisions mean per slot: power, tokens and seconds, by the law of spells.
 
-A spell is an unbroken stretch of running. Its first `reload_s` seconds and its last `checkpoint_s` seconds draw power
-and make no tokens, over as many slots as they take. A spell that goes on from before the horizon reloads nothing; one
-that goes on past the horizon's end saves nothing.
+A spell is an unbroken stretch of running in one pool with one count of GPUs. Its first `reload_s` seconds and its last
+`checkpoint_s` seconds draw power and make no tokens, over as many slots as they take. A spell that goes on from before
+the horizon reloads nothing; one that goes on past the horizon's end saves nothing. One in another pool than the one
+before waits for the run's state besides.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.moves import Stay, goes_on, ways_of
 from power.gpu import at_limit
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ class RunSlots:
 
     Args:
         run: The run.
-        place: Block of its pool (all of them where it spans several), or None if it does not run.
+        stays: Where it is on, in order: unbroken stretches in one pool with one count of GPUs; none if it does not run.
         gpu_power_limit_w: Limit, W; 0 where it is off.
         begins: Position at which each slot's running begins, in slots from the horizon's start; 0 where it is off.
         ends: Position at which it stops, likewise.
@@ -41,7 +43,7 @@ class RunSlots:
     """
 
     run: Run
-    place: str | None
+    stays: tuple[Stay, ...]
     gpu_power_limit_w: npt.NDArray[np.float64]
     begins: npt.NDArray[np.float64]
     ends: npt.NDArray[np.float64]
@@ -57,6 +59,13 @@ def spells(on: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
+def stays_of(run: Run, decided: RunSchedule) -> tuple[Stay, ...]:
+    """Return where a run is on, in order: those that its schedule names, or its spells in its pool."""
+    if decided.stays or decided.pool is None:
+        return decided.stays
+    return tuple(Stay(a, b, decided.pool, run.gpus) for a, b in spells(np.round(decided.gpu_power_limit_w, 6) > 0.0))
+
+
 def run_slots(week: Week, decided: RunSchedule) -> RunSlots:
     """Return what a run's decisions mean per slot.
 
@@ -68,13 +77,9 @@ def run_slots(week: Week, decided: RunSchedule) -> RunSlots:
     off = np.zeros(grid.n_slots)
     limit = np.round(decided.gpu_power_limit_w, 6)
     on = limit > 0.0
-    if decided.pool is None or not on.any():
-        return RunSlots(run, None, off, off, off, off, {}, off, off)
-    pool = week.pool(decided.pool)
-    option = {o.pool: o for o in run.options}[decided.pool]
-    it_w, relative = at_limit(option.points, limit)
-    gang_kw = np.where(on, run.gpus * it_w / 1000.0, 0.0)
-    idle_kw = run.gpus * pool.gpu.idle_w_per_gpu / 1000.0
+    stays = stays_of(run, decided)
+    if not stays:
+        return RunSlots(run, (), off, off, off, off, {}, off, off)
     slot_s, slot = 60.0 * grid.slot_minutes, np.arange(grid.n_slots)
     late_s, early_s = (off if moves is None else moves for moves in (decided.late_s, decided.early_s))
     begins = np.where(on, slot + late_s / slot_s, 0.0)
@@ -83,26 +88,40 @@ def run_slots(week: Week, decided: RunSchedule) -> RunSlots:
         ends[np.flatnonzero(on)[-1]] = grid.position(decided.ends)
     running_s = (ends - begins) * slot_s
     useful_s = np.zeros(grid.n_slots)
-    for first, after in spells(on):
-        goes_on = first == 0 and run.running_in == decided.pool
-        from_s = begins[first] * slot_s + (0.0 if goes_on else run.reload_s)
+    for stay, way in zip(stays, ways_of(run, stays), strict=True):
+        first, after = stay.first, stay.after
+        moving_s = 0.0 if way is None else way.time_s
+        from_s = begins[first] * slot_s + (0.0 if goes_on(run, stay) else run.reload_s + moving_s)
         to_s = ends[after - 1] * slot_s - (0.0 if ends[after - 1] == grid.n_slots else run.checkpoint_s)
         useful_s[first:after] = np.clip(
             np.minimum(ends[first:after] * slot_s, to_s) - np.maximum(begins[first:after] * slot_s, from_s), 0.0, None
         )
+    gang_kw, tokens = off, off
+    block_kw: dict[str, npt.NDArray[np.float64]] = {}
+    for name, gpus in dict.fromkeys((stay.pool, stay.gpus) for stay in stays):
+        here = np.zeros(grid.n_slots, dtype=bool)
+        for stay in stays:
+            here[stay.first : stay.after] |= (stay.pool, stay.gpus) == (name, gpus)
+        pool, option = week.pool(name), run.option(name, gpus)
+        assert option is not None
+        it_w, relative = at_limit(option.points, limit)
+        held_kw = np.where(here, gpus * it_w / 1000.0, 0.0)
+        idle_kw = gpus * pool.gpu.idle_w_per_gpu / 1000.0
+        gang_kw = np.where(here, held_kw, gang_kw)
+        tokens = np.where(here, gpus * option.tokens_per_gpu_s * relative * useful_s, tokens)
+        for block, share in pool.shares:
+            spared_kw = np.where(week.block(block).idle_powered, idle_kw, 0.0)
+            block_kw[block] = np.where(here, share * (held_kw - spared_kw), block_kw.get(block, off))
     return RunSlots(
         run=run,
-        place=pool.place,
+        stays=stays,
         gpu_power_limit_w=np.where(on, limit, 0.0),
         begins=begins,
         ends=ends,
         gang_kw=gang_kw,
-        block_kw={
-            name: np.where(on, share * (gang_kw - np.where(week.block(name).idle_powered, idle_kw, 0.0)), 0.0)
-            for name, share in pool.shares
-        },
+        block_kw=block_kw,
         energy_kwh=gang_kw * running_s / 3600.0,
-        tokens=run.gpus * option.tokens_per_gpu_s * relative * useful_s,
+        tokens=tokens,
     )
 
 

@@ -60,7 +60,7 @@ def spell(
         tokens: Tokens asked for.
     """
     slot_s, rate = 60.0 * grid.slot_minutes, tokens_per_s(run, option, limit_w)
-    reload_s = 0.0 if first == 0 and run.running_in == option.pool else run.reload_s
+    reload_s = 0.0 if first == 0 and run.runs_on(option.pool, run.gpus) else run.reload_s
     limits = np.zeros(grid.n_slots)
     end = first + (reload_s + tokens / rate + run.checkpoint_s) / slot_s
     if end <= before + _HAIR:

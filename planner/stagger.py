@@ -112,7 +112,8 @@ def _longest_wait_s(week: Week, run: Run, block: Block) -> float:
     for option in run.options:
         pool = week.pool(option.pool)
         added_w = option.points[0].it_w_per_gpu - pool.gpu.idle_w_per_gpu
-        own_kw += [run.gpus * share * added_w / 1000.0 for name, share in pool.shares if name == block.name]
+        gpus = run.size(option)
+        own_kw += [gpus * share * added_w / 1000.0 for name, share in pool.shares if name == block.name]
     return max(0.0, step_kw - min(own_kw)) / kw_per_min * MINUTE_S + 1.0
 
 

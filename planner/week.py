@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from planner.band import Band
     from planner.geography import OtherSite, Transfer
     from planner.heat import HeatSale
+    from planner.moves import Migration
     from planner.objective import Objective
     from planner.precedence import After
     from planner.uncertainty import Uncertainty
@@ -240,12 +241,14 @@ class PoolOption:
         tokens_per_gpu_s: Useful tokens per second and GPU at the highest operating point.
         points: Operating points worth planning with (`power.gpu.concave_points`), by rising limit.
         transfers: What brings the run's data there before it may start.
+        gpus: GPUs of the gang where that is another count than the run's own; 0 for its own.
     """
 
     pool: str
     tokens_per_gpu_s: float
     points: tuple[OperatingPoint, ...]
     transfers: tuple[Transfer, ...] = field(default=(), metadata=LATER)
+    gpus: int = field(default=0, metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -258,7 +261,8 @@ class Run:
         name: Unique name.
         gpus: Gang size.
         stages: By rising deadline; tokens due may lie partly in the past (`tokens_done`).
-        options: Pools the run may use; it uses one of them for the whole horizon.
+        options: Pools the run may use, each also with other counts of GPUs where it has several sizes; it uses one pool
+            for the whole horizon unless it may migrate.
         earliest_start: First instant at which it may run, UTC.
         priority: 1 (first) to 5 (last).
         checkpoint_s: Seconds to save a checkpoint before a stop.
@@ -272,6 +276,8 @@ class Run:
         goodput: How its gang fails and saves, which the options' rates already count, or None where nothing is said of
             failures.
         after: Stages of other runs that must be done before it may start.
+        migration: How it may go on in another pool, or None where it keeps its pool.
+        running_gpus: GPUs with which it is running as the horizon starts; 0 for its own count.
     """
 
     name: str
@@ -290,6 +296,35 @@ class Run:
     running_in: str | None = None
     goodput: Goodput | None = field(default=None, metadata=LATER)
     after: tuple[After, ...] = field(default=(), metadata=LATER)
+    migration: Migration | None = field(default=None, metadata=LATER)
+    running_gpus: int = field(default=0, metadata=LATER)
+
+    @property
+    def moves(self) -> bool:
+        """Whether it may change its pool or its count of GPUs within the horizon."""
+        return self.migration is not None or any(option.gpus for option in self.options)
+
+    @property
+    def own_size(self) -> tuple[PoolOption, ...]:
+        """Its options with its own count of GPUs."""
+        return tuple(option for option in self.options if not option.gpus)
+
+    def runs_on(self, pool: str, gpus: int) -> bool:
+        """Return whether it is running in a pool with a count of GPUs as the horizon starts: it goes on there."""
+        return (self.running_in, self.running_gpus or self.gpus) == (pool, gpus)
+
+    def size(self, option: PoolOption) -> int:
+        """Return the GPUs of the gang in an option."""
+        return option.gpus or self.gpus
+
+    def option(self, pool: str, gpus: int) -> PoolOption | None:
+        """Return how it performs in a pool with a count of GPUs, or None where it may not use that."""
+        return next((o for o in self.options if (o.pool, self.size(o)) == (pool, gpus)), None)
+
+    @property
+    def best_tokens_per_gpu_s(self) -> float:
+        """Tokens per second and GPU of the run with its own count of GPUs in its best pool."""
+        return max(option.tokens_per_gpu_s for option in self.own_size or self.options)
 
     @property
     def lateness_weight(self) -> float:
@@ -298,8 +333,8 @@ class Run:
 
     @property
     def fastest_tokens_per_s(self) -> float:
-        """Tokens that the whole gang makes at full speed in its fastest pool, per s."""
-        return self.gpus * max(option.tokens_per_gpu_s for option in self.options)
+        """Tokens that the whole gang makes at full speed in its fastest pool and size, per s."""
+        return max(self.size(option) * option.tokens_per_gpu_s for option in self.options)
 
 
 @dataclass(frozen=True)

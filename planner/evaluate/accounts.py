@@ -85,7 +85,7 @@ def check_accounts(
 def lateness_cost(week: Week, seen: RunTrace) -> float:
     """Return the price of work missing at deadlines, and again each further day in the horizon while it is missing."""
     run, total = seen.run, 0.0
-    tokens_per_h = max(o.tokens_per_gpu_s for o in run.options) * 3600.0
+    tokens_per_h = run.best_tokens_per_gpu_s * 3600.0
     for _, deadline, due in week.due_tokens(run):
         looked_at = deadline
         while looked_at <= week.grid.end:

@@ -90,13 +90,15 @@ def _training_plan(week: Week, seen: RunTrace) -> TrainingPlan:
     run, horizon_s = seen.run, 3600.0 * week.grid.hours
     assert run.goodput is not None
     spells = []
-    for spell in seen.spells:
-        goes_on = spell.start_s <= 0.0 and seen.windows[spell.first].pool == run.running_in
+    for spell, way in zip(seen.spells, seen.ways, strict=True):
+        first = seen.windows[spell.first]
+        goes_on = spell.start_s <= 0.0 and run.runs_on(str(first.pool), first.gpus)
+        moving_s = 0.0 if way is None else way.time_s
         spells.append(
             TrainingSpell(
                 start_s=spell.start_s,
                 end_s=spell.end_s,
-                reload_s=0.0 if goes_on else run.reload_s,
+                reload_s=0.0 if goes_on else run.reload_s + moving_s,
                 save_s=run.checkpoint_s if spell.end_s < horizon_s else 0.0,
             )
         )

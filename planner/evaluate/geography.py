@@ -10,6 +10,7 @@ import numpy as np
 
 from planner.evaluate.accounts import carbon_per_it_kwh
 from planner.evaluate.bill import Bill
+from planner.evaluate.moves import migrated, where
 from planner.evaluate.record import SiteResult, Violation
 from planner.geography import key_of, site_parts
 from planner.timegrid import iso
@@ -68,10 +69,12 @@ def rates_by_site(
 
 def run_rate(week: Week, seen: RunTrace, rates: dict[str, npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
     """Return the carbon per kWh of IT energy where a run's gang sits, kg/kWh, shape (T,)."""
-    pool = next((pool for pool in seen.pools if pool is not None), None)
     found = np.zeros(week.grid.n_slots)
-    for block, share in () if pool is None else week.pool(pool).shares:
-        found = found + share * rates[week.block(block).site]
+    for pool, slots in where(seen, week.grid.n_slots, 3600.0 * week.grid.slot_h):
+        here = np.zeros(week.grid.n_slots)
+        for block, share in week.pool(pool).shares:
+            here = here + share * rates[week.block(block).site]
+        found[slots] = here[slots]
     return found
 
 
@@ -81,7 +84,7 @@ def moved(week: Week, traces: Sequence[RunTrace]) -> tuple[Moved, ...]:
     slot_s, n_slots = 3600.0 * week.grid.slot_h, week.grid.n_slots
     for seen in traces:
         used = {pool for pool in seen.pools if pool is not None}
-        for option in seen.run.options:
+        for option in {option.pool: option for option in seen.run.options}.values():
             for one in option.transfers if option.pool in used else ():
                 rest_s, kg = 3600.0 * one.hours, 0.0
                 ends = [week.seen_from(key_of(week, name)).signals for name in (one.origin, one.target)]
@@ -95,7 +98,7 @@ def moved(week: Week, traces: Sequence[RunTrace]) -> tuple[Moved, ...]:
 
 def check_data(week: Week, seen: RunTrace) -> Iterator[Violation]:
     """Yield where a run holds GPUs of a pool before its data is there."""
-    for option in seen.run.options:
+    for option in {option.pool: option for option in seen.run.options}.values():
         held = [w.start for w in seen.windows if w.pool == option.pool and w.state != "off"]
         for one in option.transfers:
             there = week.grid.start + timedelta(hours=one.hours)
@@ -126,7 +129,7 @@ def import_carbon_kg(parts: Sequence[SitePart], blocks: Sequence[BlockResult], s
 
 
 def emitted_kg(week: Week, signals: Signals | None, traces: Sequence[RunTrace], blocks: Sequence[BlockResult]) -> float:
-    """Return all carbon that counts: of the import of every site, of generators, and of bringing data, kgCO2e.
+    """Return all carbon that counts: of import of every site, of generators, of bringing data and of moves, kgCO2e.
 
     Args:
         week: All inputs.
@@ -136,7 +139,8 @@ def emitted_kg(week: Week, signals: Signals | None, traces: Sequence[RunTrace], 
     """
     imported = import_carbon_kg(seen_by_site(week, signals), blocks, week.grid.slot_h)
     made = sum(float(block.generation_kg.sum()) for block in blocks)
-    return imported + made + sum(m.carbon_kg for m in moved(week, traces))
+    carried = sum(m.carbon_kg for m in migrated(week, signals, traces))
+    return imported + made + sum(m.carbon_kg for m in moved(week, traces)) + carried
 
 
 def export_money(parts: Sequence[SitePart], blocks: Sequence[BlockResult], slot_h: float) -> float:

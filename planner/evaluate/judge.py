@@ -26,6 +26,7 @@ from planner.evaluate.geography import (
     site_results,
 )
 from planner.evaluate.header import check_header, check_names
+from planner.evaluate.moves import changes, check_moves, migrated
 from planner.evaluate.own_supply import check_own
 from planner.evaluate.precedence import check_precedence
 from planner.evaluate.promises import (
@@ -116,6 +117,7 @@ def evaluate(
         found += [
             *check_places(week, run_trace),
             *check_data(week, run_trace),
+            *check_moves(week, run_trace),
             *check_precedence(week, run_trace, by_name),
             *check_spells(week, run_trace),
             *check_work(week, run_trace),
@@ -140,6 +142,7 @@ def _run_result(
         carbon_kg=carbon,
         hours=float((seen.end_s - seen.start_s)[seen.running].sum()) / 3600.0,
         pauses=max(0, len(seen.spells) - 1),
+        moves=changes(seen) if seen.run.moves else 0,
         stages=done,
     )
 
@@ -160,6 +163,7 @@ def _totals(
     generation_kg = sum(float(b.generation_kg.sum()) for b in blocks)
     parts = seen_by_site(week, None if signals is week.signals else signals)
     several, brought = len(parts) > 1, moved(week, traces)
+    carried = migrated(week, None if signals is week.signals else signals, traces)
     bill = bill_of_sites(parts, blocks, slot_h) if several else settle_bill(week, signals, calendar.contracts, site_kw)
     site_kg = emitted_kg(week, None if signals is week.signals else signals, traces, blocks)
     stored = [
@@ -186,7 +190,7 @@ def _totals(
             site_kg,
             export=export_money(parts, blocks, slot_h),
             ppa=agreement_money(week, signals, flows),
-            transfer=sum(m.transfer.cost for m in brought),
+            transfer=sum(m.transfer.cost for m in brought) + sum(m.way.cost for m in carried),
         ),
         water_l=sum(float(b.water_l.sum()) for b in blocks),
         tokens=sum(r.tokens for r in results),
@@ -205,8 +209,8 @@ def _totals(
         heat_pump_kwh=energy_kwh("heat_pump_kw"),
         cold_change_kwh_th=sum(cold_change_kwh(b, r) for b, r in zip(week.blocks, blocks, strict=True)),
         sites=site_results(parts, blocks, slot_h, brought),
-        transfer_kg=sum(m.carbon_kg for m in brought),
-        transfer_kwh=sum(m.transfer.energy_kwh for m in brought),
+        transfer_kg=sum(m.carbon_kg for m in brought) + sum(m.carbon_kg for m in carried),
+        transfer_kwh=sum(m.transfer.energy_kwh for m in brought) + sum(m.way.energy_kwh for m in carried),
     )
 
 

@@ -62,12 +62,13 @@ def check_places(week: Week, seen: RunTrace) -> Iterator[Violation]:
             yield _about(
                 "block", run.name, window.start, f"block {window.block}", f"{pool.place}, where {pool.name} is", "names"
             )
-        if window.gpus != run.gpus:
+        sizes = {run.size(option) for option in run.options if option.pool == window.pool}
+        if window.gpus not in (sizes or {run.gpus}):
             yield _number("gang", run.name, window.start, window.gpus, run.gpus, "GPUs", "holds", "but its gang has")
         if window.state == "run" and window.pool in allowed:
             yield from _check_limit(run, allowed[window.pool], window)
     names = sorted({w.pool for w in used if w.pool in pools and w.pool is not None})
-    if len(names) > 1:
+    if len(names) > 1 and run.migration is None:
         first = next(w.start for w in used if w.pool != used[0].pool)
         yield _about("one-pool", run.name, first, " and ".join(names), "one pool for the whole horizon", "uses")
         islands = sorted({pools[name].island for name in names})
@@ -114,6 +115,8 @@ def check_spells(week: Week, seen: RunTrace) -> Iterator[Violation]:
             )
     for before, after in pairwise(spells):
         hours = (after.start_s - before.end_s) / 3600.0
+        if run.moves and hours <= 0.0:
+            continue
         if hours < run.min_pause_h - SECOND_H:
             since = instant(week, before.end_s)
             yield _number(
@@ -155,6 +158,7 @@ def check_work(week: Week, seen: RunTrace) -> Iterator[Violation]:
         )
     slowest = min(point.relative_throughput for option in run.options for point in option.points)
     lost_s = len(seen.spells) * (run.reload_s + run.checkpoint_s) * (1.0 - slowest)
+    lost_s += sum(way.time_s for way in seen.ways if way is not None) * (1.0 - slowest)
     lost_s += len(seen.spells) * 2.0 * most_moved_s(week, run)
     spare_tokens = run.fastest_tokens_per_s * (3600.0 * run.on_off_grid_h + lost_s)
     allowed = week.work_tokens(run)

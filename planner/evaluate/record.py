@@ -73,13 +73,14 @@ class RunResult:
 
     Args:
         run: Name of the run.
-        pool: Pool it runs in, or None if it does not run.
+        pool: Pool it runs in, the first where it moves, or None if it does not run.
         tokens: Useful tokens.
         energy_kwh: IT energy of the gang, kWh.
         carbon_kg: The run's share of the site's carbon by IT energy, kgCO2e.
         hours: Hours running.
-        pauses: Count of pauses between two spells.
+        pauses: Count of pauses between two spells; a change of pool or of GPUs counts too.
         stages: Promises of work, by rising deadline.
+        moves: How often it goes on in another pool or with another count of GPUs.
     """
 
     run: str
@@ -90,6 +91,7 @@ class RunResult:
     hours: float
     pauses: int
     stages: tuple[StageResult, ...]
+    moves: int = 0
 
     @property
     def tokens_per_joule(self) -> float:
@@ -190,7 +192,7 @@ class CostTerms:
         ppa: What power purchase agreements add to the bill of the import.
         stored: What batteries with a free end hold at the end, at its worth, below zero; decides, but nobody pays it.
         heat: What is paid for heat sold, below zero.
-        transfer: Bringing the data of runs to other sites.
+        transfer: Bringing the data of runs to other sites, and their state to other pools.
         over_budget: Carbon beyond the budget at what that costs besides; decides, but is paid to nobody.
     """
 
@@ -289,7 +291,7 @@ class Evaluation:
         heat_pump_kwh: Energy of the heat pumps.
         cold_change_kwh_th: Cold in the tanks at the end less that at the start, kWh of heat.
         sites: One result per site, where the week has several.
-        transfer_kg: Carbon of bringing data to other sites, part of `carbon_kg`, kgCO2e.
+        transfer_kg: Carbon of bringing data to other sites and state to other pools, part of `carbon_kg`, kgCO2e.
         transfer_kwh: Energy of the network for that, part of no other figure, kWh.
     """
 

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.moves import Way
     from planner.week import Run, Week
     from trainer_hooks.calendar import Window
 
 
 @dataclass(frozen=True)
 class Spell:
-    """An unbroken stretch in which a gang holds GPUs.
+    """An unbroken stretch in which a gang holds the same GPUs.
 
     Args:
         first: Index of its first window.
@@ -48,7 +49,8 @@ class RunTrace:
         gpus: GPUs held, shape (W,).
         gang_kw: IT power of the GPUs held, kW, shape (W,).
         pools: Known pool of each window, or None.
-        spells: Unbroken stretches of holding GPUs.
+        spells: Unbroken stretches of holding GPUs in one pool, and one count of them where the run has several sizes.
+        ways: For each spell, what lies between its pool and the one before, or None where nothing does.
         tokens: Useful tokens per window, shape (W,).
         made_s: Instants between which tokens are made at an even rate, shape (N,).
         made_tokens: Tokens made up to each of them, shape (N,).
@@ -63,6 +65,7 @@ class RunTrace:
     gang_kw: npt.NDArray[np.float64]
     pools: tuple[str | None, ...]
     spells: tuple[Spell, ...]
+    ways: tuple[Way | None, ...]
     tokens: npt.NDArray[np.float64]
     made_s: npt.NDArray[np.float64]
     made_tokens: npt.NDArray[np.float64]
@@ -111,11 +114,15 @@ def trace(week: Week, run: Run, given: Sequence[Window]) -> RunTrace:
         limit_w = [top_w if w.gpu_power_limit_w is None else w.gpu_power_limit_w for w in windows]
         it_w, relative = at_limit(points, limit_w)
         w_per_gpu[here] = np.where(running, it_w, gpu.hold_w_per_gpu)[here]
-        if option:
-            whole = here & running & (gpus == run.gpus)
-            rate[whole] = run.gpus * option.tokens_per_gpu_s * relative[whole]
-    held = spells(windows, start_s, end_s)
-    made_s, made, per_window = _work(start_s, end_s, rate, _lost(week, run, windows, held, running, start_s, end_s))
+        for one in run.options:
+            if one.pool == name:
+                size = one.gpus or run.gpus
+                whole = here & running & (gpus == size)
+                rate[whole] = size * one.tokens_per_gpu_s * relative[whole]
+    held = spells(windows, start_s, end_s, by_gpus=run.moves)
+    ways = _ways(run, [pools[spell.first] for spell in held])
+    lost = _lost(week, run, windows, held, ways, running, start_s, end_s)
+    made_s, made, per_window = _work(start_s, end_s, rate, lost)
     return RunTrace(
         run=run,
         windows=windows,
@@ -126,6 +133,7 @@ def trace(week: Week, run: Run, given: Sequence[Window]) -> RunTrace:
         gang_kw=gpus * w_per_gpu / 1000.0,
         pools=pools,
         spells=held,
+        ways=ways,
         tokens=per_window,
         made_s=made_s,
         made_tokens=made,
@@ -133,14 +141,20 @@ def trace(week: Week, run: Run, given: Sequence[Window]) -> RunTrace:
 
 
 def spells(
-    windows: Sequence[Window], start_s: npt.NDArray[np.float64], end_s: npt.NDArray[np.float64]
+    windows: Sequence[Window],
+    start_s: npt.NDArray[np.float64],
+    end_s: npt.NDArray[np.float64],
+    *,
+    by_gpus: bool = False,
 ) -> tuple[Spell, ...]:
-    """Return the unbroken stretches of windows that hold GPUs in one pool."""
+    """Return the unbroken stretches of windows that hold GPUs in one pool, where asked with one count of them."""
     found: list[Spell] = []
     for i, window in enumerate(windows):
         if window.state == "off":
             continue
-        joined = i > 0 and windows[i - 1].state != "off" and windows[i - 1].pool == window.pool
+        before = windows[i - 1]
+        joined = i > 0 and before.state != "off" and before.pool == window.pool
+        joined = joined and (not by_gpus or before.gpus == window.gpus)
         if joined and found and start_s[i] <= end_s[i - 1]:
             found[-1] = Spell(found[-1].first, i + 1, found[-1].start_s, float(end_s[i]))
         else:
@@ -153,24 +167,38 @@ def saves_after(windows: Sequence[Window], i: int) -> bool:
     return windows[i].checkpoint == "after" or (i + 1 < len(windows) and windows[i + 1].checkpoint == "before")
 
 
+def _ways(run: Run, pools: Sequence[str | None]) -> tuple[Way | None, ...]:
+    """Return what lies between the pool of each spell and the one in which the run's state lies until then."""
+    if run.migration is None:
+        return (None,) * len(pools)
+    lies = run.running_in or run.migration.lies_in
+    found = []
+    for pool in pools:
+        found.append(None if pool is None else run.migration.way(lies, pool))
+        lies = pool or lies
+    return tuple(found)
+
+
 def _lost(
     week: Week,
     run: Run,
     windows: Sequence[Window],
     held: Sequence[Spell],
+    ways: Sequence[Way | None],
     running: npt.NDArray[np.bool_],
     start_s: npt.NDArray[np.float64],
     end_s: npt.NDArray[np.float64],
 ) -> list[tuple[float, float]]:
     horizon_s = 3600.0 * week.grid.hours
     lost: list[tuple[float, float]] = []
-    for spell in held:
+    for spell, way in zip(held, ways, strict=True):
         runs = [i for i in range(spell.first, spell.after) if running[i]]
         if not runs:
             continue
-        if spell.start_s > 0.0 or windows[spell.first].pool != run.running_in:
+        first = windows[spell.first]
+        if spell.start_s > 0.0 or not run.runs_on(str(first.pool), first.gpus):
             begin = float(start_s[runs[0]])
-            lost.append((begin, begin + run.reload_s))
+            lost.append((begin, begin + run.reload_s + (0.0 if way is None else way.time_s)))
         for i in runs:
             stops = i == runs[-1] and spell.end_s < horizon_s
             if stops or saves_after(windows, i):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from planner.errors import DataUnavailable
 from planner.forecast.history import DAY_H, PROFILE_DAYS, PROFILE_H, History
-from planner.forecast.issued import BOOSTED, MODELS, Task, best_model, scale_before
+from planner.forecast.issued import BOOSTED, MODELS, Task, best_model, scale_before, whole
 from planner.forecast.saving import best_days, best_hours
 from planner.forecast.scale import Scale
 from planner.forecast.scores import CRPS_LEVELS, Scores, score
@@ -103,9 +103,9 @@ def backtest(
     made: dict[tuple[str, str], list[Paths]] = {}
     for task, paths in zip(tasks, run(tasks), strict=True):
         made.setdefault((task.signal, task.model), []).append(paths)
+    one_of = {(task.signal, task.model): task for task in tasks}
     scored = tuple(
-        _scored(history, signal, model, scale, origins, len(counted), made[signal, model])
-        for signal, model, scale in plans
+        _scored(one_of[signal, model], origins, len(counted), made[signal, model]) for signal, model, _ in plans
     )
     return Backtest(
         origins=tuple(history.at(int(o)) for o in counted),
@@ -125,17 +125,9 @@ def _tasks(
     ]
 
 
-def _scored(
-    history: History,
-    signal: str,
-    model: str,
-    scale: Scale,
-    origins: npt.NDArray[np.int64],
-    n_counted: int,
-    paths: Sequence[Paths],
-) -> Scored:
-    points = np.vstack(paths)
-    actual = history.signals[signal][origins[:, None] + np.arange(HORIZON_H)]
+def _scored(task: Task, origins: npt.NDArray[np.int64], n_counted: int, paths: Sequence[Paths]) -> Scored:
+    points, scale = whole(task, origins, paths), task.scale
+    actual = task.history.signals[task.signal][origins[:, None] + np.arange(HORIZON_H)]
     errors = scale.there(actual) - points
     levels = np.array([*LEVELS, *CRPS_LEVELS])
     shares = np.repeat(levels[:, None], HORIZON_H, axis=1)
@@ -147,8 +139,8 @@ def _scored(
             quantiles[i] = scale.back(points[first + i] + spread.offsets(shares))
     came, told = actual[first:], scale.back(points[first:])
     return Scored(
-        signal=signal,
-        model=model,
+        signal=task.signal,
+        model=task.model,
         scores=score(came, told, quantiles[:, : len(LEVELS)], quantiles[:, len(LEVELS) :]),
         best_days_share=best_days(came, told),
         best_hours_share=best_hours(came, told),

@@ -18,9 +18,9 @@ from planner.forecast.history import DAY_H, PROFILE_H
 if TYPE_CHECKING:
     import lightgbm as lgb
 
-NAME = "lightgbm-wx/1"
+NAME = "lightgbm-wx/2"
 """Model and version, where it sees weather."""
-NAME_WITHOUT_WEATHER = "lightgbm/1"
+NAME_WITHOUT_WEATHER = "lightgbm/2"
 
 LEAST_TRAINING_H = 120 * DAY_H
 """Hours of history below which the trees learn noise."""

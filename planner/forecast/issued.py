@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from planner.forecast import blend, boosted
 from planner.forecast.history import MARGINAL, PROFILE_H, History, filled
 from planner.forecast.naive import naive_paths
+from planner.forecast.recent_errors import moved_by_recent
 from planner.forecast.scale import Scale, scale_of
 
 NAIVE = "seasonal-naive"
@@ -83,6 +85,26 @@ def issue(task: Task) -> npt.NDArray[np.float64]:
     ready = origins >= (history.n_hours if task.forecast_from is None else task.forecast_from)
     groups = [(origins[~ready], task.seed), (origins[ready], None)]
     return np.vstack([trees.paths(values, weather, group, seed) for group, seed in groups if len(group)])
+
+
+def whole(
+    task: Task, origins: npt.NDArray[np.int64], parts: Sequence[npt.NDArray[np.float64]]
+) -> npt.NDArray[np.float64]:
+    """Return the forecasts of one model at daily origins as they are issued: those of trees go on from the last errors.
+
+    Args:
+        task: One of the tasks that made them.
+        origins: Positions of all origins, rising, a day apart, shape (m,).
+        parts: What each task made, in order.
+
+    Returns:
+        On the task's scale, shape (m, horizon_h).
+    """
+    points = np.vstack(parts)
+    if task.model != BOOSTED:
+        return points
+    came = task.scale.there(task.history.signals[task.signal][: int(origins[-1])])
+    return moved_by_recent(points, came, origins)
 
 
 def scale_before(history: History, signal: str, hour: int) -> Scale:

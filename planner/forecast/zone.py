@@ -14,7 +14,7 @@ from planner.errors import DataUnavailable
 from planner.forecast.blend import blend_paths
 from planner.forecast.bridge import FADE_H, bias_corrected, cross_faded
 from planner.forecast.history import DAY_H, PROFILE_DAYS, History, filled
-from planner.forecast.issued import BLEND, Task, best_model, issue, scale_before, told
+from planner.forecast.issued import BLEND, Task, best_model, issue, scale_before, told, whole
 from planner.forecast.provider_spread import ProviderSpread, provider_spread
 from planner.forecast.scale import Scale
 from planner.forecast.scenarios import draw_shares
@@ -205,7 +205,8 @@ def _points(
         return told(BLEND, weather=False), short, scale
     model = best_model(signal, first, horizon_h)
     task = Task(history, signal, model, (*map(int, origins), at), horizon_h, scale, first, seed, forecast_from=at)
-    return told(model, weather=bool(history.weather)), issue(task), scale
+    points = whole(task, np.append(origins, at), [issue(task)])
+    return told(model, weather=bool(history.weather)), points, scale
 
 
 def _with_weather_ahead(history: History, at: int, horizon_h: int) -> History:

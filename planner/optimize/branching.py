@@ -44,7 +44,8 @@ class PoolTree:
 
     def __init__(self, relaxation: Relaxation, places: Places) -> None:
         self._relaxation = relaxation
-        self._runs = {r: gang for r, gang in enumerate(places.gangs) if len(gang) > 1}
+        # a run that may move uses several: its choices are left to the search
+        self._runs = {r: gang for r, gang in enumerate(places.gangs) if len(gang) > 1 and not gang[0].moves}
         self.enough = np.inf
         """Bound at which the tree may stop; may be set while it grows."""
         self._columns = np.array([o.chosen for gang in self._runs.values() for o in gang], dtype=np.int64)

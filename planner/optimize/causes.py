@@ -73,7 +73,7 @@ def _window(program: Program, gang: Gang, due: Due) -> str | None:
     last = program.week.grid.position(due.deadline)
     if last <= 0:
         return "the deadline lay before the horizon"
-    open_h = max((rated_hours(gang, o, last) for o in gang.options), default=0.0)
+    open_h = rated_hours(gang, last)
     if not gang.options or open_h >= due.work_h:
         return None
     return (
@@ -99,12 +99,12 @@ def _held_back(solved: Solved, run: int, due: Due) -> str | None:
     """Return what other runs, power and cooling leave too little of, or None where they leave enough for the work."""
     program, fact = solved.program, solved.facts[run]
     place = fact.option or solved.places.gangs[run][0]
-    option = next(o for o in fact.gang.options if o.pool.name == place.pool)
-    week, gpus = program.week, fact.gang.run.gpus
+    option = next(o for o in fact.gang.options if (o.pool.name, o.gpus) == (place.pool, place.gpus))
+    week, gpus = program.week, place.gpus
     n_slots, slot_h = week.grid.n_slots, week.grid.slot_h
     before = np.zeros(n_slots, dtype=bool)
     before[place.slots] = place.slots + 1 <= week.grid.position(due.deadline)
-    others = [(f.option.pool, f.gang.run.gpus, f.on) for f in solved.facts if f.option is not None and f is not fact]
+    others = [one for f in solved.facts if f is not fact for one in f.held]
     full = crowded_slots(week, option.pool, gpus, others)
     waiting, stages = held_back(week, solved.facts, run) or (np.zeros(n_slots, dtype=bool), "")
     waiting &= before & ~fact.on

@@ -89,7 +89,7 @@ def run_cells(week: Week, run: Run) -> Cells:
 def full_speed_h(week: Week, run: Run, option: PoolOption) -> float:
     """Return the hours in which the whole gang does all its work of the horizon at its highest point."""
     top = max(p.relative_throughput for p in option.points)
-    return week.work_tokens(run) / (run.gpus * option.tokens_per_gpu_s * top * 3600.0)
+    return week.work_tokens(run) / (run.size(option) * option.tokens_per_gpu_s * top * 3600.0)
 
 
 def open_cells(
@@ -103,11 +103,11 @@ def open_cells(
     Returns:
         One value per cell, shape (B,).
     """
-    pool = week.pool(option.pool)
+    pool, gpus = week.pool(option.pool), run.size(option)
     first = math.ceil(max(first_h(week, run), ready_h(option)) / week.grid.slot_h - ROUNDING)
     lowest_w = min(p.it_w_per_gpu for p in option.points)
-    fits = week.holds(pool, run.gpus) & (np.arange(week.grid.n_slots) >= first)
+    fits = week.holds(pool, gpus) & (np.arange(week.grid.n_slots) >= first)
     for name, share in pool.shares:
         block = limits[name]
-        fits &= block.idle_kw + block.added_kw(run.gpus * share, lowest_w, pool.gpu.idle_w_per_gpu) <= block.it_max_kw
+        fits &= block.idle_kw + block.added_kw(gpus * share, lowest_w, pool.gpu.idle_w_per_gpu) <= block.it_max_kw
     return np.logical_and.reduceat(fits, cells.edges[:-1])

@@ -51,8 +51,8 @@ def packings(week: Week, places: Places) -> tuple[Packing, ...]:
     """Return every pool's packings: moments that have the same gangs on offer and the same GPUs are one."""
     found = []
     for pool in week.pools:
-        options = [(option, run) for run, gang in zip(week.runs, places.gangs, strict=True) for option in gang]
-        users = [(o, n) for o, r in options if (n := week.pool(o.pool).draws(r.gpus).get(pool.name, 0))]
+        options = [option for gang in places.gangs for option in gang]
+        users = [(o, n) for o in options if (n := week.pool(o.pool).draws(o.gpus).get(pool.name, 0))]
         if not users:
             continue
         in_service = pool.gpus_in_service(week.grid)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.decimals import LAST
+from planner.moves import Stay
 from planner.schedule import BlockSchedule, CoolingFit, GeneratorSchedule, RunSchedule, Schedule
+from planner.slots import spells
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,9 +46,10 @@ def schedule(program: Program, places: Places, x: npt.NDArray[np.float64], why: 
     return Schedule(runs, blocks, bought)
 
 
-def pool_used(gang: tuple[OptionPlaces, ...], x: npt.NDArray[np.float64]) -> OptionPlaces | None:
-    """Return the option that a run uses, or None if it does not run."""
-    return next((o for o in gang if (x[o.on[o.on >= 0]] > 0.5).any()), None)
+def options_used(gang: tuple[OptionPlaces, ...], x: npt.NDArray[np.float64]) -> tuple[OptionPlaces, ...]:
+    """Return the options that a run uses, the first one first; several only where it may move."""
+    used = [o for o in gang if (x[o.on[o.on >= 0]] > 0.5).any()]
+    return tuple(sorted(used, key=lambda o: int(o.slots[x[o.on_of_row] > 0.5][0])))
 
 
 def on_slots(option: OptionPlaces, x: npt.NDArray[np.float64], n_slots: int) -> npt.NDArray[np.bool_]:
@@ -57,9 +60,8 @@ def on_slots(option: OptionPlaces, x: npt.NDArray[np.float64], n_slots: int) -> 
 
 
 def _run(name: str, gang: tuple[OptionPlaces, ...], x: npt.NDArray[np.float64], n_slots: int, why: str) -> RunSchedule:
-    limit = np.zeros(n_slots)
-    option = pool_used(gang, x)
-    if option is not None:
+    limit, used = np.zeros(n_slots), options_used(gang, x)
+    for option in used:
         on = on_slots(option, x, n_slots)[option.slots]
         throughput = option.shares(x) @ option.throughput
         asked = np.interp(throughput, option.throughput, option.limit_w)
@@ -67,7 +69,18 @@ def _run(name: str, gang: tuple[OptionPlaces, ...], x: npt.NDArray[np.float64], 
         stepped = np.ceil(asked * LIMIT_STEPS_PER_W - BELOW_A_STEP) / LIMIT_STEPS_PER_W
         limit[option.slots[on]] = np.clip(stepped, option.limit_w[0], option.limit_w[-1])[on]
     limit.setflags(write=False)
-    return RunSchedule(name, option.pool if option else None, limit, why=why)
+    stays = stays_of(used, x, n_slots) if any(option.moves for option in used) else ()
+    return RunSchedule(name, used[0].pool if used else None, limit, why=why, stays=stays)
+
+
+def stays_of(used: tuple[OptionPlaces, ...], x: npt.NDArray[np.float64], n_slots: int) -> tuple[Stay, ...]:
+    """Return the unbroken stretches in which a run is on in one of the options that it uses, in order."""
+    found = [
+        Stay(first, after, option.pool, option.gpus)
+        for option in used
+        for first, after in spells(on_slots(option, x, n_slots))
+    ]
+    return tuple(sorted(found, key=lambda stay: stay.first))
 
 
 def _block(block: Block, place: BlockPlaces, x: npt.NDArray[np.float64], power_kw: float) -> BlockSchedule:

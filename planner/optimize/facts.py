@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.optimize.extract import on_slots, pool_used
+from planner.moves import goes_on, ways_of
+from planner.optimize.extract import on_slots, options_used, stays_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,15 +24,17 @@ class RunFacts:
 
     Args:
         gang: Its columns.
-        option: The option it uses, or None.
+        option: The option it uses, the first where it moves, or None.
         on: Whether it is on, per slot, shape (T,).
         tokens: Tokens that it certainly has made by the end of each slot, shape (T,).
+        held: (pool, GPUs, whether it is on there per slot) of every option that it uses.
     """
 
     gang: Gang
     option: OptionPlaces | None
     on: npt.NDArray[np.bool_]
     tokens: npt.NDArray[np.float64]
+    held: tuple[tuple[str, int, npt.NDArray[np.bool_]], ...] = ()
 
 
 def run_facts(program: Program, places: Places, x: npt.NDArray[np.float64]) -> tuple[RunFacts, ...]:
@@ -42,22 +45,27 @@ def run_facts(program: Program, places: Places, x: npt.NDArray[np.float64]) -> t
 def _facts(program: Program, gang: Gang, place: tuple[OptionPlaces, ...], x: npt.NDArray[np.float64]) -> RunFacts:
     week, run = program.week, gang.run
     n_slots, slot_s = week.grid.n_slots, week.grid.slot_h * 3600.0
-    option = pool_used(place, x)
-    if option is None:
+    used = options_used(place, x)
+    if not used:
         return RunFacts(gang, None, np.zeros(n_slots, dtype=bool), np.zeros(n_slots))
-    on = on_slots(option, x, n_slots)
+    held = tuple((option.pool, option.gpus, on_slots(option, x, n_slots)) for option in used)
     rate = np.zeros(n_slots)
-    per_gpu_s = next(o.tokens_per_gpu_s for o in run.options if o.pool == option.pool)
-    rate[option.slots] = option.shares(x) @ option.throughput * per_gpu_s * run.gpus
+    for option, (pool, gpus, on) in zip(used, held, strict=True):
+        planned = run.option(pool, gpus)
+        assert planned is not None
+        here = on[option.slots]
+        made = option.shares(x) @ option.throughput * planned.tokens_per_gpu_s * gpus
+        rate[option.slots[here]] = made[here]
     useful_s = np.full(n_slots, slot_s)
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], on, [False]]).astype(int)))
     begins = np.arange(n_slots) * slot_s
-    for first, after in zip(edges[::2], edges[1::2], strict=True):
-        goes_on = first == 0 and run.running_in == option.pool
-        from_s = first * slot_s + (0.0 if goes_on else run.reload_s)
-        to_s = after * slot_s - (0.0 if after == n_slots else run.checkpoint_s)
-        spell = slice(first, after)
+    stays = stays_of(used, x, n_slots)
+    for stay, way in zip(stays, ways_of(run, stays), strict=True):
+        lost_s = 0.0 if goes_on(run, stay) else run.reload_s + (0.0 if way is None else way.time_s)
+        from_s = stay.first * slot_s + lost_s
+        to_s = stay.after * slot_s - (0.0 if stay.after == n_slots else run.checkpoint_s)
+        spell = slice(stay.first, stay.after)
         useful_s[spell] = np.clip(
             np.minimum(begins[spell] + slot_s, to_s) - np.maximum(begins[spell], from_s), 0.0, None
         )
-    return RunFacts(gang, option, on, np.cumsum(np.where(on, rate * useful_s, 0.0)))
+    on = np.logical_or.reduce([on for _, _, on in held])
+    return RunFacts(gang, used[0], on, np.cumsum(np.where(on, rate * useful_s, 0.0)), held)

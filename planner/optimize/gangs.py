@@ -1,6 +1,7 @@
 """Columns and rows of the gangs: whole or off, one pool, spells and pauses, operating points, work and lateness.
 
-Work is counted in hours of the whole gang at the top rate of its best pool, so that runs of any size look alike.
+Work is counted in hours of the whole gang at the top rate of its best pool, so that runs of any size look alike. Runs
+that may change their pool or their count of GPUs have rows of their own (`planner.optimize.moving`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pulp
 from planner.optimize.cells import ROUNDING, Cells, open_cells, run_cells
 from planner.optimize.labels import labels
 from planner.optimize.limits import energy_worth
+from planner.optimize.moving import Arrival, add_moves
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,23 +33,27 @@ DAY_H = 24.0
 
 @dataclass(frozen=True)
 class GangOption:
-    """A run in one of its pools.
+    """A run in one of its pools, with one of its counts of GPUs.
 
     Args:
         option: The run's option.
         pool: The pool.
+        gpus: GPUs that it holds there.
         points: Operating points by rising power.
         rate: Work per hour at full throughput: tokens per second over those of the run's best pool.
         running: Whether the run is on here as the horizon starts.
-        chosen: Column of the choice of this pool, or None where there is no other and no data to bring.
+        chosen: Column of the choice of this pool, or None where there is no other and no data to bring; the first
+            option of a pool has it for all that the run has there.
         on: Cell -> column, for the open cells.
         start: Cell -> column of a start with a reload.
         stop: Cell -> column of a stop before that cell.
         lower: (slot, point) -> share of the slot at that point; the highest point takes the rest of the on-time.
+        arrivals: Starts to which the run's state comes from another pool.
     """
 
     option: PoolOption
     pool: Pool
+    gpus: int
     points: tuple[OperatingPoint, ...]
     rate: float
     running: bool
@@ -56,6 +62,7 @@ class GangOption:
     start: Mapping[int, pulp.LpVariable]
     stop: Mapping[int, pulp.LpVariable]
     lower: Mapping[tuple[int, int], pulp.LpVariable]
+    arrivals: tuple[Arrival, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,7 @@ class Gang:
     Args:
         run: The run.
         cells: Its on/off cells.
-        options: One entry per pool in which it has an open cell.
+        options: One entry per pool, and count of GPUs, in which it has an open cell.
         tokens_per_work_h: Tokens in one hour of work.
         work_h: Most work in the horizon, h.
         due: What is due when.
@@ -113,15 +120,17 @@ def add_gang(prob: pulp.LpProblem, week: Week, index: int, limits: Mapping[str, 
     run = week.runs[index]
     label = f"{index}_{run.name}"
     cells = run_cells(week, run)
-    best = max(o.tokens_per_gpu_s for o in run.options)
+    best = run.best_tokens_per_gpu_s
     open_in = [(o, open_cells(week, run, o, cells, limits)) for o in run.options]
     usable = [(o, is_open) for o, is_open in open_in if is_open.any()]
-    pools = labels([o.pool for o in run.options])
+    called = _called(run)
     options = tuple(
-        _option(prob, week, run, f"{label}_{pools[o.pool]}", cells, o, is_open, best, len(usable))
+        _option(prob, week, run, f"{label}_{called[o.pool, o.gpus]}", cells, o, is_open, best, len(usable))
         for o, is_open in usable
     )
-    if len(options) > 1:
+    if run.moves:
+        options = add_moves(prob, run, label, cells, options)
+    elif len(options) > 1:
         prob += pulp.lpSum(o.chosen for o in options) <= 1, f"one_pool_{label}"
     if options:
         spells = [v for o in options for v in o.start.values()]
@@ -133,6 +142,12 @@ def add_gang(prob: pulp.LpProblem, week: Week, index: int, limits: Mapping[str, 
     gang = Gang(run, cells, options, tokens_per_work_h, work_h, due)
     _work_rows(prob, week, gang, label)
     return gang
+
+
+def _called(run: Run) -> dict[tuple[str, int], str]:
+    """Return what the columns of each option are called, by its pool and the count of GPUs that it names."""
+    pools = labels([o.pool for o in run.options])
+    return {(o.pool, o.gpus): f"{pools[o.pool]}_{o.gpus}" if o.gpus else pools[o.pool] for o in run.options}
 
 
 def _option(
@@ -147,8 +162,11 @@ def _option(
     choices: int,
 ) -> GangOption:
     points = tuple(sorted(option.points, key=lambda p: p.it_w_per_gpu))
-    running = run.running_in == option.pool
-    chosen = prob.add_variable(f"pool_{here}", cat="Binary") if choices > 1 or option.transfers else None
+    gpus = run.size(option)
+    running = run.runs_on(option.pool, gpus)
+    chosen = None
+    if not run.moves and (choices > 1 or option.transfers):
+        chosen = prob.add_variable(f"pool_{here}", cat="Binary")
     on, start, stop = {}, {}, {}
     lower: dict[tuple[int, int], pulp.LpVariable] = {}
     for c in range(cells.count):
@@ -168,8 +186,9 @@ def _option(
                 prob += pulp.lpSum(shares) - y <= 0, f"points_{here}_{t}"
             if paid[t] and len(shares) > 1:
                 _neighbour_rows(prob, f"{here}_{t}", y, shares)
-    gang = GangOption(option, pool, points, option.tokens_per_gpu_s / best, running, chosen, on, start, stop, lower)
-    _spell_rows(prob, here, cells, gang)
+    rate = option.tokens_per_gpu_s / best * (gpus / run.gpus)
+    gang = GangOption(option, pool, gpus, points, rate, running, chosen, on, start, stop, lower)
+    _spell_rows(prob, here, cells, gang, 1 if run.moves else cells.min_pause)
     return gang
 
 
@@ -182,7 +201,7 @@ def _neighbour_rows(prob: pulp.LpProblem, here: str, y: pulp.LpVariable, shares:
     prob += y - pulp.lpSum(shares) - pairs[-1] <= 0, f"in_pair_{here}_{len(shares)}"
 
 
-def _spell_rows(prob: pulp.LpProblem, here: str, cells: Cells, gang: GangOption) -> None:
+def _spell_rows(prob: pulp.LpProblem, here: str, cells: Cells, gang: GangOption, min_pause: int) -> None:
     """Starts and stops follow from on and off; spells and pauses have a shortest length (Rajan and Takriti 2005)."""
     total = 1.0 if gang.chosen is None else gang.chosen
     for c in range(cells.count):
@@ -200,7 +219,7 @@ def _spell_rows(prob: pulp.LpProblem, here: str, cells: Cells, gang: GangOption)
         elif spell:
             # a cell that is closed ends a spell as well
             prob += pulp.lpSum(spell) <= 0, f"min_run_{here}_{c}"
-        pause = [gang.stop[i] for i in range(max(1, c - cells.min_pause + 1), c + 1) if i in gang.stop]
+        pause = [gang.stop[i] for i in range(max(1, c - min_pause + 1), c + 1) if i in gang.stop]
         on = [y] if y is not None else []
         if pause or on:
             # a pool not chosen is off throughout
@@ -254,14 +273,19 @@ def made(
         if first <= t < last:
             share = min(t + 1.0, mark) - max(float(t), before)
             terms.append((x, -option.rate * (top - points[k].relative_throughput) * slot_h * share))
-    for columns, lost_s, back in ((option.start, run.reload_s, 0.0), (option.stop, run.checkpoint_s, 1.0)):
-        if lost_s > 0:
-            lost_h = lost_s / 3600.0
-            for c, v in columns.items():
-                since = float(cells.edges[c]) - back * lost_h / slot_h
-                if (since >= before or before == 0.0) and since < mark:
-                    terms.append((v, -option.rate * top * lost_h))
+    for c, v, lost_s, back in _lost(run, option):
+        since = float(cells.edges[c]) - back * lost_s / 3600.0 / slot_h
+        if (since >= before or before == 0.0) and since < mark:
+            terms.append((v, -option.rate * top * (lost_s / 3600.0)))
     return terms
+
+
+def _lost(run: Run, option: GangOption) -> list[tuple[int, pulp.LpVariable, float, float]]:
+    """Return what starts, stops and moves lose: (cell, column, time, s, 1 where it lies before the cell, else 0)."""
+    lost = [(c, v, run.reload_s, 0.0) for c, v in option.start.items()]
+    lost += [(c, v, run.checkpoint_s, 1.0) for c, v in option.stop.items()]
+    lost += [(arrival.cell, arrival.column, arrival.way.time_s, 0.0) for arrival in option.arrivals]
+    return [one for one in lost if one[2] > 0.0]
 
 
 def landing_h(gang: Gang) -> float:
@@ -283,8 +307,17 @@ def _landing_h(gang: Gang, option: GangOption) -> float:
     return max(0.0, min(count * least - lost - gang.work_h, least))
 
 
-def rated_hours(gang: Gang, option: GangOption, until: float) -> float:
-    """Return the work that all open cells of an option before `until` (slots after the start) can give, h of work."""
-    cells = gang.cells
-    slots = sum(max(0.0, min(float(cells.edges[c + 1]), until) - float(cells.edges[c])) for c in option.on)
-    return slots * cells.slot_h * option.rate * option.points[-1].relative_throughput
+def rated_hours(gang: Gang, until: float) -> float:
+    """Return the most work that a gang's open cells before `until` (slots after the start) can give, h of work.
+
+    Those of one option, or of any where the run may move.
+    """
+    cells, best = gang.cells, [0.0] * gang.cells.count
+    totals = []
+    for option in gang.options:
+        per_slot = cells.slot_h * option.rate * option.points[-1].relative_throughput
+        slots = {c: max(0.0, min(float(cells.edges[c + 1]), until) - float(cells.edges[c])) for c in option.on}
+        totals.append(sum(slots.values()) * per_slot)
+        for c, count in slots.items():
+            best[c] = max(best[c], count * per_slot)
+    return sum(best) if gang.run.moves else max(totals, default=0.0)

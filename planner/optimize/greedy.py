@@ -178,9 +178,9 @@ class Greedy:
 
     def _free(self, gang: Gang, option: GangOption) -> npt.NDArray[np.bool_]:
         fits = np.ones(self._program.week.grid.n_slots, dtype=bool)
-        for pool, gpus in option.pool.draws(gang.run.gpus).items():
+        for pool, gpus in option.pool.draws(option.gpus).items():
             fits &= self._gpus[pool] >= gpus
-        for block, added_kw in self._added(gang, option):
+        for block, added_kw in self._added(option):
             limits = self._limits[block]
             # what a tank would add takes a tank that is drawn on: the first plans do without
             sure_kw = limits.it_max_kw if limits.cold is None else limits.cold.sure_kw
@@ -192,7 +192,7 @@ class Greedy:
     def _gentle(self, gang: Gang, option: GangOption, spell: _Spell) -> bool:
         """Whether every block keeps its ramp with the gang on in the spell."""
         slots = slice(int(gang.cells.edges[spell.first]), int(gang.cells.edges[spell.after]))
-        for block, added_kw in self._added(gang, option):
+        for block, added_kw in self._added(option):
             it_kw = self._it_kw[block].copy()
             it_kw[slots] += added_kw[slots]
             if (ramp_excess_kw(self._limits[block].block.power, np.diff(it_kw), 1.0 - 1e-5) > 0.0).any():
@@ -201,14 +201,14 @@ class Greedy:
 
     def _take(self, gang: Gang, option: GangOption, spell: _Spell) -> None:
         slots = slice(int(gang.cells.edges[spell.first]), int(gang.cells.edges[spell.after]))
-        for pool, gpus in option.pool.draws(gang.run.gpus).items():
+        for pool, gpus in option.pool.draws(option.gpus).items():
             self._gpus[pool][slots] -= gpus
-        for block, added_kw in self._added(gang, option):
+        for block, added_kw in self._added(option):
             self._it_kw[block][slots] += added_kw[slots]
 
-    def _added(self, gang: Gang, option: GangOption) -> list[tuple[str, npt.NDArray[np.float64]]]:
+    def _added(self, option: GangOption) -> list[tuple[str, npt.NDArray[np.float64]]]:
         least_w, idle_w = option.points[0].it_w_per_gpu, option.pool.gpu.idle_w_per_gpu
         return [
-            (block, self._limits[block].added_kw(gang.run.gpus * share, least_w, idle_w))
+            (block, self._limits[block].added_kw(option.gpus * share, least_w, idle_w))
             for block, share in option.pool.shares
         ]

@@ -115,7 +115,7 @@ def most_it_kw(week: Week, block: Block) -> npt.NDArray[np.float64]:
     """Return the IT power of all GPUs in service at their highest point, kW, shape (T,): no plan takes more."""
     most_kw = np.zeros(week.grid.n_slots)
     for pool in week.pools:
-        options = [o for run in week.runs for o in run.options if pool.name in week.pool(o.pool).draws(run.gpus)]
+        options = [o for r in week.runs for o in r.options if pool.name in week.pool(o.pool).draws(r.size(o))]
         most_w = max([pool.gpu.idle_w_per_gpu, *(p.it_w_per_gpu for o in options for p in o.points)])
         most_kw += pool.share_in(block.name) * pool.gpus_in_service(week.grid) * most_w / 1000.0
     return most_kw

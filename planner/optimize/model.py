@@ -13,6 +13,7 @@ from planner.optimize.cold_limits import with_cold
 from planner.optimize.contracts import contract_terms
 from planner.optimize.gangs import Gang, add_gang
 from planner.optimize.limits import block_limits
+from planner.optimize.moving import move_carbon_terms, move_money_terms
 from planner.optimize.objectives import measure_terms
 from planner.optimize.own_supply import export_terms, generation_carbon_terms, generation_terms
 from planner.optimize.precedence import add_precedence
@@ -120,8 +121,9 @@ def _terms(
     terms["energy"] += spared
     terms["contracts"] = paid
     terms["ppa"] = agreement_terms(week, site.agreements, power_kw)
-    terms["transfer"] = transfer_money_terms(gangs, power_kw)
-    terms["carbon"] += transfer_carbon_terms(week, gangs, prices.carbon_per_t / 1000.0, power_kw)
+    terms["transfer"] = transfer_money_terms(gangs, power_kw) + move_money_terms(gangs, power_kw)
+    for carbon_terms in (transfer_carbon_terms, move_carbon_terms):
+        terms["carbon"] += carbon_terms(week, gangs, prices.carbon_per_t / 1000.0, power_kw)
     for gang in gangs:
         per_work_h = prices.lateness_per_gpu_h * gang.run.lateness_weight * gang.run.gpus / power_kw
         terms["lateness"] += [(v, per_work_h) for due in gang.due for _, v in due.short]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.objective import CARBON, COST, LATENESS, MEASURES, WATER
+from planner.optimize.moving import move_carbon_terms
 from planner.optimize.own_supply import generation_carbon_terms
 from planner.optimize.transfers import transfer_carbon_terms
 
@@ -55,7 +56,7 @@ def measure_terms(
         for t, per_kw in enumerate(water_l.tolist()):
             like = [] if block.cold is None else block.cold.like_it(t)
             water += [(block.it[t], per_kw), *((v, c * per_kw) for v, c in like)]
-    carbon += transfer_carbon_terms(week, gangs, 1.0, power_kw)
+    carbon += transfer_carbon_terms(week, gangs, 1.0, power_kw) + move_carbon_terms(week, gangs, 1.0, power_kw)
     for gang in gangs:
         gpu_h = gang.run.lateness_weight * gang.run.gpus / power_kw
         late += [(v, gpu_h) for due in gang.due for _, v in due.short]

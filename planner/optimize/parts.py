@@ -56,11 +56,15 @@ class Parts:
 def take_apart(program: Program, matrix: Matrix, index: ColumnIndex) -> Parts | None:
     """Return the parts, or None where gangs share more than GPUs and IT power, or are not as they are priced.
 
+    The prices of a run that may move would be those of several pools at once: its weeks are searched without.
+
     Args:
         program: The program.
         matrix: The same as arrays.
         index: Place of every column.
     """
+    if any(gang.run.moves for gang in program.gangs):
+        return None
     known = np.full(matrix.n_columns, SITE, dtype=np.int64)
     for r, gang in enumerate(program.gangs):
         known[index.many(_columns(gang))] = r

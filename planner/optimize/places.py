@@ -30,7 +30,7 @@ class OptionPlaces:
 
     Args:
         pool: Name of the pool.
-        gpus: Gang size.
+        gpus: GPUs that the run holds there.
         chosen: Place of the choice of the pool, or -1.
         on: Place of each cell's on-column, -1 where the cell is not open, shape (B,).
         slots: Slots in which it can be on, shape (S,).
@@ -39,6 +39,7 @@ class OptionPlaces:
         limit_w: Power limit of each point, W, shape (K,).
         it_w: IT power of each point, W per GPU, shape (K,).
         throughput: Relative throughput of each point, shape (K,).
+        moves: Whether the run may change its pool or its count of GPUs within the horizon.
     """
 
     pool: str
@@ -51,6 +52,7 @@ class OptionPlaces:
     limit_w: npt.NDArray[np.float64]
     it_w: npt.NDArray[np.float64]
     throughput: npt.NDArray[np.float64]
+    moves: bool = False
 
     def shares(self, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return the share of every point in every slot in which the run can be on, shape (S, K)."""
@@ -225,7 +227,7 @@ def _option(gang: Gang, option: GangOption, index: ColumnIndex) -> OptionPlaces:
     lower = [[index(option.lower[int(t), k]) for k in range(len(points) - 1)] for t in slots]
     return OptionPlaces(
         pool=option.pool.name,
-        gpus=gang.run.gpus,
+        gpus=option.gpus,
         chosen=-1 if option.chosen is None else index(option.chosen),
         on=on,
         slots=slots,
@@ -234,6 +236,7 @@ def _option(gang: Gang, option: GangOption, index: ColumnIndex) -> OptionPlaces:
         limit_w=np.array([p.gpu_power_limit_w for p in points]),
         it_w=np.array([p.it_w_per_gpu for p in points]),
         throughput=np.array([p.relative_throughput for p in points]),
+        moves=gang.run.moves,
     )
 
 

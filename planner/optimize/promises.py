@@ -45,7 +45,9 @@ def _tokens_at(program: Program, fact: RunFacts, position: float) -> float:
 def _shortfall(solved: Solved, place: int, due: Due, short: float) -> Shortfall:
     fact = solved.facts[place]
     week, run = solved.program.week, fact.gang.run
-    full_speed = max(o.tokens_per_gpu_s * max(p.relative_throughput for p in o.points) for o in run.options) * run.gpus
+    full_speed = max(
+        o.tokens_per_gpu_s * max(p.relative_throughput for p in o.points) * run.size(o) for o in run.options
+    )
     hours = short / full_speed / 3600.0
     enough = np.flatnonzero(fact.tokens >= due.tokens * (1.0 - KEPT_SHARE))
     made_up = week.grid.starts[enough[0]] + week.grid.slot if enough.size else None
@@ -64,10 +66,11 @@ def _shortfall(solved: Solved, place: int, due: Due, short: float) -> Shortfall:
 
 def _why(program: Program, fact: RunFacts) -> str:
     week = program.week
-    if fact.option is not None:
-        week = week.here(week.block(week.pool(fact.option.pool).block))
     if fact.option is None or not fact.on.any():
         return "does not run: nothing is due" if fact.gang.work_h <= 0 else "does not run in this horizon"
+    if len(fact.held) > 1:
+        return _why_there(program, fact)
+    week = week.here(week.block(week.pool(fact.option.pool).block))
     ci, price = week.signals.ci_gco2_per_kwh, week.rates().total_per_kwh
     hours = fact.on.sum() * week.grid.slot_h
     spells = int((np.diff(np.concatenate([[False], fact.on]).astype(int)) > 0).sum())
@@ -81,3 +84,16 @@ def _why(program: Program, fact: RunFacts) -> str:
         f"{week.prices.currency} while it runs, {mean:.3f} over the horizon"
         f"{', as deadlines, the billed peak or other runs weigh more' if dearer else ''}"
     )
+
+
+def _why_there(program: Program, fact: RunFacts) -> str:
+    """Return where a run that moves is for how long, and what a kWh with its carbon costs there meanwhile."""
+    week, told = program.week, []
+    priced = replace(week, objective=BY_PRICE)
+    for pool, gpus, on in fact.held:
+        worth = energy_worth(priced.here(week.block(week.pool(pool).block)))
+        told.append(
+            f"{on.sum() * week.grid.slot_h:g} h on {gpus:,} GPUs of pool {pool}, where a kWh with its carbon costs "
+            f"{worth[on].mean():.3f} {week.prices.currency} then ({worth.mean():.3f} over the horizon)"
+        )
+    return "; ".join(told)

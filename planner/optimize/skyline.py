@@ -122,7 +122,7 @@ def skylines(program: Program, places: Places) -> tuple[Skyline, ...]:
     if not registers or not all(register.by_slot for register in registers):
         return ()
     options = [
-        (gang.run.gpus, option, place)
+        (option.gpus, option, place)
         for gang, at in zip(program.gangs, places.gangs, strict=True)
         for option, place in zip(gang.options, at, strict=True)
     ]

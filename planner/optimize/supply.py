@@ -173,7 +173,7 @@ def add_packing(prob: pulp.LpProblem, week: Week, gangs: Sequence[Gang]) -> None
     """Gangs on in a pool need no more GPUs than are in service; one row per stretch in which nothing can change."""
     called = labels([pool.name for pool in week.pools])
     for pool in week.pools:
-        users = [(g, o, o.pool.draws(g.run.gpus).get(pool.name, 0)) for g in gangs for o in g.options]
+        users = [(g, o, o.pool.draws(o.gpus).get(pool.name, 0)) for g in gangs for o in g.options]
         in_service = pool.gpus_in_service(week.grid)
         seen: set[tuple[int, frozenset[str]]] = set()
         for t in range(week.grid.n_slots):
@@ -198,7 +198,7 @@ def _it_rows(
     terms: list[list[tuple[Column, float]]] = [[] for _ in columns.it]
     for gang in gangs:
         for option in gang.options:
-            gpus = gang.run.gpus * option.pool.share_in(columns.limits.block.name)
+            gpus = option.gpus * option.pool.share_in(columns.limits.block.name)
             if not gpus:
                 continue
             top_w = option.points[-1].it_w_per_gpu

@@ -203,7 +203,7 @@ def _crowded(fixed: Fixed, run: int, pool: str, window: tuple[int, int]) -> int:
                 mine |= on
     outside = np.ones(week.grid.n_slots, dtype=bool)
     outside[window[0] : window[1]] = False
-    gpus = fixed.program.gangs[run].run.gpus
+    gpus = next(option.gpus for option in fixed.places.gangs[run] if option.pool == pool)
     return int((outside & ~mine & crowded_slots(week, week.pool(pool), gpus, others)).sum())
 
 

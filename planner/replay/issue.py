@@ -12,7 +12,7 @@ import numpy as np
 from planner.errors import DataUnavailable
 from planner.forecast.backtest import EARLIER_DAYS, HORIZON_H, REFIT_DAYS
 from planner.forecast.history import DAY_H, PROFILE_DAYS, PROFILE_H, History
-from planner.forecast.issued import BOOSTED, Task, best_model, scale_before, told
+from planner.forecast.issued import BOOSTED, Task, best_model, scale_before, told, whole
 from planner.forecast.lead_error import with_lead_error
 from planner.forecast.scale import Scale
 from planner.forecast.scenarios import draw_shares
@@ -135,7 +135,8 @@ def issue_daily(
         ]
     for task, paths in zip(tasks, run(tasks), strict=True):
         made.setdefault(task.signal, []).append(paths)
-    points = {signal: np.vstack(parts) for signal, parts in made.items()}
+    one_of = {task.signal: task for task in tasks}
+    points = {signal: whole(one_of[signal], origins, parts) for signal, parts in made.items()}
     ahead = origins[:, None] + np.arange(HORIZON_H)
     for name in weather:
         came = history.signals[name][ahead]

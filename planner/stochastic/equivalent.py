@@ -117,12 +117,11 @@ def equivalent(base: Path, paths: Sequence[Path], asked: Uncertainty) -> Equival
         first_of[names[place]] = here
     of_path, own_columns, n_columns = [], [], len(first)
     for path in paths:
-        mine = set(first_stage(path.program, path.index).tolist())
-        own = np.array([j for j in range(path.matrix.n_columns) if j not in mine], dtype=np.int64)
+        mine, theirs = first_stage(path.program, path.index), path.index.names
+        own = np.setdiff1d(np.arange(path.matrix.n_columns), mine)
         place = np.full(path.matrix.n_columns, -1, dtype=np.int64)
         place[own] = n_columns + np.arange(len(own))
-        for j in mine:
-            place[j] = first_of.get(path.index.names[j], -1)
+        place[mine] = [first_of.get(theirs[j], -1) for j in mine.tolist()]
         of_path.append(place)
         own_columns.append(own)
         n_columns += len(own)

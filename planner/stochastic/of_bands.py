@@ -128,7 +128,7 @@ def scenarios_of(signals: Signals, bands: dict[str, Band], count: int) -> tuple[
     paths = {name: band.paths[:n_paths] for name, band in bands.items()}
     chosen, weights = kept_paths(paths, count)
     kept = {
-        name: recentred(values[chosen], weights, values.mean(axis=0), -np.inf if name in _ANY_SIGN else 0.0)
+        name: recentred(values[chosen], weights, getattr(signals, name), -np.inf if name in _ANY_SIGN else 0.0)
         for name, values in paths.items()
     }
     if DRY in kept or WET in kept:
