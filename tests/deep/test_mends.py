@@ -12,11 +12,13 @@ from planner.optimize.mends import mended, physics_mends
 from tests.weeks import battery, make_block, make_run, random_week, tiny_week
 
 pytestmark = pytest.mark.deep
-OPTIONS = PlanOptions(gap_target=0.05, time_limit_s=5.0)
+OPTIONS = PlanOptions(gap_target=0.05, time_limit_s=120.0)  # a second is enough; a busy machine must not cut it short
 
 
 def missed(week):
-    return {Promise(s.run, s.stage) for s in plan(week, OPTIONS).shortfalls}
+    found = plan(week, OPTIONS)
+    assert found.status == "optimal"
+    return {Promise(s.run, s.stage) for s in found.shortfalls}
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -33,8 +35,8 @@ def test_every_mend_of_a_missed_promise_keeps_it(seed):
             assert after <= now, mend.told
     for mend in (mend for mend in told.together if mend.settled):
         assert not missed(mend.change.apply(week)) & set(promises_of(week)), mend.told
-    unsure = found.status != "optimal"
-    assert not now or unsure or told.together or any(one.mends for one in told.unkept)
+    assert found.status == "optimal"
+    assert not now or told.together or any(one.mends for one in told.unkept)
 
 
 def test_every_mend_of_a_week_without_a_plan_gives_it_one():

@@ -14,10 +14,11 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from planner.errors import GapInSeries, Infeasible
-from planner.optimize import PlanOptions, plan
-from planner.optimize.matrix import Row
+from planner.optimize import PlanOptions, plan, solver
+from planner.optimize.matrix import Matrix, Row
 from planner.optimize.solver import Highs
 from planner.publish import to_calendar
 from planner.sources.align import align
@@ -36,7 +37,7 @@ REFERENCE = (
     "flexmeasures#1230", "evcc#28831", "emhass-add-on#5", "oemof-solph-PR#1021", "PyPSA#1905", "emhass#348",
     "hsem#1002", "emhass#1084", "evcc-io/optimizer#82", "aio_energy_management-PR#163", "haeo#234", "emhass-PR#292",
     "calliope#472", "emhass#1105", "emhass#750", "emhass#624", "emhass#565", "calliope#307", "GenX#547", "haeo#423",
-    "haeo#501", "emhass#124", "pulp#793",
+    "haeo#501", "emhass#124", "pulp#793", "HiGHS#885", "HiGHS#2226",
 )  # fmt: skip
 """Reports that the planner is to be immune to."""
 
@@ -378,6 +379,50 @@ def test_the_solver_comes_back_when_its_time_is_up(report):
     answer = Highs(knapsack(200), whole=True).run(0.2)
     assert time.monotonic() - began < 0.2 + 5.0
     assert answer.status in {"feasible", "optimal", "none"}
+
+
+@report("HiGHS#885")
+def test_a_solver_that_does_not_keep_its_limit_is_left_and_never_read(report, monkeypatch):
+    monkeypatch.setattr(solver, "OVERRUN_S", 0.05)
+    highs, done = Highs(knapsack(), whole=True), threading.Event()
+    with monkeypatch.context() as patched:
+        patched.setattr(highs, "_highs", NeverDone(highs._highs, done))
+        began = time.monotonic()
+        assert highs.run(0.05).status == "none"
+        assert time.monotonic() - began < 5.0
+        assert highs.run(5.0).status == "none"  # it may still be at work on the same memory
+        done.set()
+
+
+class NeverDone:
+    """HiGHS that comes back when it is told to, and no sooner."""
+
+    def __init__(self, highs, done):
+        self._highs, self._done = highs, done
+
+    def run(self):
+        self._done.wait()
+
+    def __getattr__(self, name):
+        return getattr(self._highs, name)
+
+
+@report("HiGHS#2226")
+def test_whole_numbers_without_bounds_end_in_time_without_a_presolve(report):
+    # the reported program in our form: 4 y = z and 8 x + z = -19, which no whole numbers solve
+    endless = Matrix(
+        cost=np.zeros(3),
+        lower=np.full(3, -np.inf),
+        upper=np.full(3, np.inf),
+        whole=np.ones(3, dtype=bool),
+        a=sparse.csr_array(np.array([[0.0, 4.0, -1.0], [8.0, 0.0, 1.0]])),
+        row_lower=np.array([0.0, -19.0]),
+        row_upper=np.array([0.0, -19.0]),
+        row_names=("even", "odd"),
+    )
+    answer = Highs(endless, whole=True, presolve="off").run(0.1)
+    assert answer.status in {"none", "infeasible"}
+    assert answer.values is None
 
 
 def test_every_report_of_the_list_has_a_test_of_its_name():
