@@ -1,4 +1,4 @@
-"""Few weighted paths that stand for many: forward selection, then a shift that keeps the mean of every slot."""
+"""Few weighted paths that stand for many: forward selection, then a shift that puts the mean of every slot in place."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def kept_paths(paths: Mapping[str, Floats], count: int) -> tuple[npt.NDArray[np.
 
 
 def recentred(kept: Floats, weights: Floats, mean: Floats, lowest: float) -> Floats:
-    """Return paths shifted in every slot so that their weighted mean is that of all paths.
+    """Return paths shifted in every slot so that their weighted mean is a given one.
 
     Costs are nearly linear in prices and intensities, so that a mean that few paths hit by chance would count for more
     than all that they tell about the spread.
@@ -54,7 +54,7 @@ def recentred(kept: Floats, weights: Floats, mean: Floats, lowest: float) -> Flo
     Args:
         kept: The paths kept, shape (K, T).
         weights: Their weights, shape (K,).
-        mean: Mean of all paths, shape (T,).
+        mean: The mean that they are to have, shape (T,).
         lowest: No value goes below it.
 
     Returns:

@@ -85,7 +85,7 @@ def test_weather_is_stated_wherever_trees_are_scored(sources, tmp_path, monkeypa
     done = CliRunner().invoke(cli, arguments(sources, "--signal", "carbon", "--out", str(out)))
     assert done.exit_code == 0, done.output
     found = json.loads((out / "backtest.json").read_text(encoding="utf-8"))
-    assert [s["version"] for s in found["scores"]] == ["seasonal-naive/1", "robust-blend/1", "lightgbm-wx/1"]
+    assert [s["version"] for s in found["scores"]] == ["seasonal-naive/1", "robust-blend/1", "lightgbm-wx/2"]
     assert STATEMENT in found["weather_input"]
     assert STATEMENT in done.stdout
     assert STATEMENT[1:] in (out / "backtest.html").read_text(encoding="utf-8")

@@ -96,7 +96,7 @@ def test_weather_ahead_helps_where_there_is_a_past_to_learn_from(monkeypatch):
     ((series, _),) = carry_on([series_of(at - 700, at)], long, grid_from(at), {"carbon": "carbon"})
     (told,) = series.told
     assert told == (
-        "Forecast by gridpace: carbon of made up known until 2023-07-01T00:00:00Z; what follows is lightgbm-wx/1, made "
+        "Forecast by gridpace: carbon of made up known until 2023-07-01T00:00:00Z; what follows is lightgbm-wx/2, made "
         "from 180 days before 2023-07-01T00:00:00Z."
     )
     blend = extended(series_of(at - 700, at), grid_from(at)).series

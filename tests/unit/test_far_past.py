@@ -138,7 +138,7 @@ def test_trees_are_fitted_on_what_the_network_knows(net, tmp_path, monkeypatch):
     far = far_past(groups, grid, 160, SPOKEN)
     trees, done = carry_on(found, far.series, grid, SPOKEN)[0]
     plain, short = carry_on(found, {}, grid, SPOKEN)[0]
-    assert (done.ahead.model, short.ahead.model) == ("lightgbm-wx/1", "robust-blend/1")
+    assert (done.ahead.model, short.ahead.model) == ("lightgbm-wx/2", "robust-blend/1")
     assert short.ahead.quantiles is None
     assert (np.diff(done.ahead.quantiles, axis=0) >= 0.0).all()
     came = np.array([price(t) / 1000.0 for t in grid.starts])

@@ -65,7 +65,7 @@ def test_trees_take_the_weather_that_is_forecast(monkeypatch):
     actual = history.signals["carbon"][at : at + 168]
     knowing = forecast_zone(History(START, ahead), ["carbon"], START + timedelta(days=180)).signals["carbon"]
     blind = forecast_zone(past, ["carbon"], START + timedelta(days=180)).signals["carbon"]
-    assert knowing.model == blind.model == "lightgbm-wx/1"
+    assert knowing.model == blind.model == "lightgbm-wx/2"
     assert np.abs(knowing.point - actual).mean() < np.abs(blind.point - actual).mean()
 
 

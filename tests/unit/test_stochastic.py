@@ -48,13 +48,23 @@ def test_signals_count_by_their_own_spread():
     )
 
 
-def test_the_mean_of_every_slot_is_that_of_all_paths():
+def test_the_mean_of_every_slot_is_the_one_asked_for():
     rng = np.random.default_rng(1)
     paths = rng.gamma(2.0, 100.0, (60, 24))
     chosen, weights = kept_paths({"carbon": paths}, 6)
     shifted = recentred(paths[chosen], weights, paths.mean(axis=0), -np.inf)
     assert weights @ shifted == pytest.approx(paths.mean(axis=0))
     assert (recentred(paths[chosen], weights, np.zeros(24), 0.0) >= 0.0).all()
+
+
+def test_the_mean_of_the_paths_is_the_forecast_whatever_the_errors_of_late_say():
+    week = tiny_week(n_slots=4, ci_gco2_per_kwh=300.0)
+    paths = 340.0 + np.random.default_rng(2).normal(0.0, 30.0, (40, 4))
+    band = Band("ci_gco2_per_kwh", "made up", START, LEVELS, np.quantile(paths, LEVELS, axis=0), paths)
+    scenarios = with_uncertainty(replace(week, bands=(band,)), Asked(scenarios=5)).uncertainty.scenarios
+    mean = sum(one.weight * one.signals.ci_gco2_per_kwh for one in scenarios)
+    assert mean == pytest.approx(week.signals.ci_gco2_per_kwh)
+    assert np.ptp([one.signals.ci_gco2_per_kwh[0] for one in scenarios]) > 10.0
 
 
 def two_paths(week, first, second, weights=(0.5, 0.5), **asked):
