@@ -159,18 +159,20 @@ class _Training:
 
     def _spell_starts(self) -> list[datetime]:
         windows = self._calendar.windows
-        states = ("off", *(window.state for window in windows[:-1]))
-        return [w.start for w, before in zip(windows, states, strict=True) if w.state == "run" and before != "run"]
+        held = [(window.state, window.pool, window.gpus) for window in windows]
+        pairs = zip(windows, held, [None, *held[:-1]], strict=True)
+        return [window.start for window, now, before in pairs if window.state == "run" and now != before]
 
     def _train(self, job: int) -> None:
         window = self._calendar.window_at(self._time.wall())
         assert window is not None
-        option = next(o for o in self._run.options if o.pool == window.pool)
+        option = self._run.option(str(window.pool), window.gpus)
+        assert option is not None
         idle_w = self._week.pool(option.pool).gpu.idle_w_per_gpu
         curve = [CurvePoint(p.gpu_power_limit_w, p.it_w_per_gpu, p.relative_throughput) for p in option.points]
         gpus = [
             SimulatedGpu(curve, monotonic=self._time.monotonic, uuid=f"GPU-simulated-{i}", idle_power_w=idle_w)
-            for i in range(self._run.gpus)
+            for i in range(window.gpus)
         ]
         writer = f"demo-{self._calendar.calendar_id}-{quote(self._run.name, safe='')[:60]}-{job}"
         for gpu in gpus:
@@ -185,11 +187,11 @@ class _Training:
             strict=True,
         ) as governor:
             governor.resume_at(self._position)
-            goes_on = job == 0 and self._run.running_in == option.pool and self._time.passed_s == 0.0
+            goes_on = job == 0 and self._run.runs_on(option.pool, window.gpus) and self._time.passed_s == 0.0
             governor.step(tokens=0, save=self._save)
             self._time.advance(0.0 if goes_on else self._run.reload_s)
             self._saved_at_s = self._time.passed_s
-            full_tokens_per_s = self._run.gpus * option.tokens_per_gpu_s * self._speed
+            full_tokens_per_s = window.gpus * option.tokens_per_gpu_s * self._speed
             while self._time.wall() < self._until and self._position < self._wanted_tokens:
                 self._time.advance(_STEP_S)
                 tokens = round(full_tokens_per_s * gpus[0].relative_throughput() * _STEP_S)

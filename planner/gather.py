@@ -16,7 +16,7 @@ from planner.outlook import FIELDS, FLAT_PRICE, gather_signals
 from planner.precedence import of_week
 from planner.price_slips import check_price_units
 from planner.stochastic.of_bands import Asked, looked_at
-from planner.timegrid import TimeGrid, coming_week, iso, iso_week, to_utc, zone
+from planner.timegrid import TimeGrid, coming_week, horizon_grid, iso, to_utc, zone
 from planner.week import Block, Signals, Week
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def gather(
 
     Args:
         site: The site.
-        week: ISO week such as "2024-W20"; where None, the site file's, else the coming one.
+        week: ISO week such as "2024-W20", or month such as "2024-05"; where None, the site file's, else the coming week.
         now: The present instant; decides which week is the coming one and how old an answer is.
         issued_at: When the plan counts as made; `now` where None.
         offline: Whether to keep off the network and serve from the cache alone.
@@ -55,7 +55,8 @@ def gather(
         DataUnavailable: A series cannot be had.
     """
     tz = zone(site.place.timezone)
-    grid = iso_week(week or site.horizon.week or coming_week(now, tz), tz, site.horizon.slot_minutes)
+    asked = week or site.horizon.month or site.horizon.week or coming_week(now, tz)
+    grid = horizon_grid(asked, tz, site.horizon.slot_minutes)
     gathered = kept
     if gathered is None or not _fits(gathered, first_alone(site), grid):
         gathered = gather_signals(first_alone(site), grid, now=now, offline=offline, cache=cache)
@@ -94,8 +95,8 @@ def gather(
         accounting=None if site.others else site.accounting,
         bands=gathered.bands,
     )
-    asked = site.plan.uncertainty or UncertaintyTable()
-    return looked_at(found, Asked(asked.scenarios, asked.cvar_alpha, asked.cvar_weight, asked.w_max_quantile))
+    unsure = site.plan.uncertainty or UncertaintyTable()
+    return looked_at(found, Asked(unsure.scenarios, unsure.cvar_alpha, unsure.cvar_weight, unsure.w_max_quantile))
 
 
 def _check_outputs(site: Site, grid: TimeGrid) -> None:
@@ -177,7 +178,11 @@ def runs_of_week(site: Site, grid: TimeGrid) -> tuple[tuple[Run, ...], tuple[str
 def _check_running(site: Site, runs: Sequence[Run], grid: TimeGrid) -> None:
     pools = {pool.name: pool for pool in site.pools}
     for pool in site.pools:
-        running = sum(pools[run.running_in].draws(run.gpus).get(pool.name, 0) for run in runs if run.running_in)
+        running = sum(
+            pools[run.running_in].draws(run.running_gpus or run.gpus).get(pool.name, 0)
+            for run in runs
+            if run.running_in
+        )
         in_service = int(pool.gpus_in_service(grid)[0])
         if running > in_service:
             raise ConfigError(

@@ -66,6 +66,14 @@ def stays_of(run: Run, decided: RunSchedule) -> tuple[Stay, ...]:
     return tuple(Stay(a, b, decided.pool, run.gpus) for a, b in spells(np.round(decided.gpu_power_limit_w, 6) > 0.0))
 
 
+def places(run: Run, decided: RunSchedule) -> tuple[tuple[str, int] | None, ...]:
+    """Return the pool and the GPUs that a run holds in each slot, None where it is off."""
+    found: list[tuple[str, int] | None] = [None] * len(decided.gpu_power_limit_w)
+    for stay in stays_of(run, decided):
+        found[stay.first : stay.after] = [(stay.pool, stay.gpus)] * (stay.after - stay.first)
+    return tuple(found)
+
+
 def run_slots(week: Week, decided: RunSchedule) -> RunSlots:
     """Return what a run's decisions mean per slot.
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from planner.export import agreements_view, geography_view, own_supply, power_view, wording
+from planner.export import agreements_view, geography_view, moves_view, own_supply, power_view, wording
 from planner.gang_facts import failure_note, gang_facts, points_left_out
-from planner.timegrid import iso, week_name
+from planner.timegrid import horizon_name, iso
 
 if TYPE_CHECKING:
     from planner.evaluate import Evaluation
@@ -43,7 +43,7 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
     return {
         "calendar_id": outcome.calendar.calendar_id,
         "site": week.site,
-        "week": week_name(week.grid.start, week.tz),
+        "week": horizon_name(week.grid.start, week.grid.end, week.tz),
         "issued_at": iso(week.issued_at),
         "valid_from": iso(week.grid.start),
         "valid_until": iso(week.grid.end),
@@ -72,6 +72,7 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
         **power_view.figures(found),
         **agreements_view.figures(outcome),
         **geography_view.figures(found),
+        **moves_view.totals(outcome),
         "battery_change_kwh": found.battery_change_kwh,
         "water_l": found.water_l,
         "peak_kw": found.peak_kw,
@@ -98,6 +99,7 @@ def summary(outcome: Outcome, plan: Plan, files: Mapping[str, str]) -> dict[str,
                 "tokens_per_joule": run.tokens_per_joule,
                 "hours": run.hours,
                 "pauses": run.pauses,
+                **moves_view.figures(outcome, run),
                 **gang_facts(week, run),
             }
             for run in found.runs
@@ -175,6 +177,7 @@ def closing_lines(outcome: Outcome, files: Mapping[str, str]) -> tuple[str, ...]
         *(f"offer      {sentence.removeprefix('Offer ')}" for sentence in power_view.offer_sentences(outcome)),
         *agreements_view.closing_lines(outcome),
         *geography_view.closing_lines(outcome),
+        *moves_view.closing_lines(outcome),
         f"files      {_within(tuple(files.values()))}",
     )
 

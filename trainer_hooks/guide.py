@@ -39,6 +39,7 @@ class Guide:
         self._poll_s = poll_s
         self._say = say
         self._due_s = clock.monotonic()
+        self._began = clock.wall()
 
     def look_soon(self) -> None:
         """Look for a newer calendar at the next call."""
@@ -69,7 +70,7 @@ class Guide:
         """
         if self.calendar is None:
             return NOTHING_ASKED
-        asked = directive(self.calendar, self._clock.wall(), lead_s)
+        asked = directive(self.calendar, self._clock.wall(), lead_s, self._began)
         if asked.state == "safe":
             when = "is not valid yet" if asked.until else "has ended"
             self._say(f"calendar {self.calendar.calendar_id} {when}: training runs free, without a limit of ours.")
@@ -87,5 +88,5 @@ class Guide:
         if self.calendar is None:
             return due_s
         now = self._clock.wall()
-        until = directive(self.calendar, now, lead_s).until
+        until = directive(self.calendar, now, lead_s, self._began).until
         return due_s if until is None else min(due_s, (until - now).total_seconds())

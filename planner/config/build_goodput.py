@@ -53,13 +53,13 @@ def saves_s(runs: Sequence[model.RunTable], site: model.GoodputTable) -> dict[st
     for run in runs:
         size, failures = checkpoint_bytes(run, site), failures_per_gpu_day(run, site)
         if size is not None and failures is not None:
-            writers[run.name] = Writer(size, gang_failures_per_s(run.gpus, failures), _interval_s(run, site))
+            writers[run.name] = Writer(size, gang_failures_per_s(_most_gpus(run), failures), _interval_s(run, site))
     shared_s = shared_save_s(list(writers.values()), site.storage_gb_per_s)
     return took_s | dict(zip(writers, shared_s, strict=True))
 
 
 def goodput(run: model.RunTable, site: model.GoodputTable, save_s: float) -> Goodput | None:
-    """Return how a run's gang fails and saves, or None where nothing is said of failures.
+    """Return how a run's gang fails and saves, or None where nothing is said of failures; at its largest size.
 
     Args:
         run: The run.
@@ -69,7 +69,7 @@ def goodput(run: model.RunTable, site: model.GoodputTable, save_s: float) -> Goo
     failures = failures_per_gpu_day(run, site)
     if failures is None:
         return None
-    failures_per_s = gang_failures_per_s(run.gpus, failures)
+    failures_per_s = gang_failures_per_s(_most_gpus(run), failures)
     own = run.goodput
     return Goodput(
         failures_per_s=failures_per_s,
@@ -90,6 +90,10 @@ def stop_save_s(run: model.RunTable, site: model.GoodputTable, save_s: float) ->
     if SAVE_DEFAULT in run.model_fields_set or failures_per_gpu_day(run, site) is None:
         return run.checkpoint_s
     return save_s
+
+
+def _most_gpus(run: model.RunTable) -> int:
+    return max(run.gpus, *(size.gpus for size in run.sizes)) if run.sizes else run.gpus
 
 
 def _interval_s(run: model.RunTable, site: model.GoodputTable) -> float | None:

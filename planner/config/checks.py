@@ -14,6 +14,7 @@ from planner.config.faults import did_you_mean
 from planner.config.geography_checks import check_geography
 from planner.config.goodput_checks import check_goodput
 from planner.config.legs import check_legs
+from planner.config.move_checks import check_moves
 from planner.config.pool_checks import check_gpus, check_pools
 from planner.config.power_checks import check_power
 from planner.config.precedence_checks import check_precedence
@@ -23,7 +24,7 @@ from planner.config.source_checks import check_sources
 from planner.config.span_checks import check_spans
 from planner.config.supply_checks import check_supply
 from planner.errors import ConfigError
-from planner.timegrid import iso_week, zone
+from planner.timegrid import iso_week, month_grid, zone
 
 if TYPE_CHECKING:
     from power.gpu import GpuType
@@ -65,6 +66,7 @@ def check(draft: Draft, catalogue: Mapping[str, GpuType], folder: Path) -> tuple
     check_goodput(draft)
     check_legs(draft, tz)
     check_precedence(draft)
+    warnings += check_moves(draft, pools)
     return warnings + check_sources(draft, folder) + check_geography(draft, folder)
 
 
@@ -91,6 +93,13 @@ def _check_week(draft: Draft, tz: ZoneInfo) -> None:
             iso_week(horizon.table.week, tz, horizon.table.slot_minutes)
         except ConfigError as error:
             horizon.fault(("week",), error.what, error.fix)
+    if horizon is not None and horizon.table.month is not None:
+        if horizon.table.week is not None:
+            horizon.fault(("month",), "week and month are both given", "name one of them")
+        try:
+            month_grid(horizon.table.month, tz, horizon.table.slot_minutes)
+        except ConfigError as error:
+            horizon.fault(("month",), error.what, error.fix)
 
 
 def _check_unique(kind: str, placed: Iterable[Placed[Any]]) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 OWN = ("gpus", "pools", "tokens_per_gpu_s", "power_limits_w", "sweep", "sweep_workload")
 """Keys of a stage that take the place of the run's."""
+MOVES = ("sizes", "migration")
+"""Keys of runs that may move, which legs do not know."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,11 @@ def _legs(placed: Placed[model.RunTable]) -> list[Placed[model.RunTable]]:
             "is one configuration, but the run's stages have keys of their own",
             "leave it out, or make each stage a run with its recipe that waits for the one before (after)",
         )
+    for key in MOVES:
+        if getattr(run, key):
+            placed.fault(
+                (key,), "is of one gang, but the run's stages have keys of their own", "leave it out, or these keys"
+            )
     done, on = run.tokens_done, run.running_in
     legs: list[Placed[model.RunTable]] = []
     for group in groups:

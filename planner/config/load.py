@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.config import build, build_geography, build_objective, build_power, build_supply, model
+from planner.config import build, build_geography, build_moves, build_objective, build_power, build_supply, model
 from planner.config.accounts import read_accounting
 from planner.config.build_goodput import saves_s
 from planner.config.catalogue import gpu_catalogue
@@ -158,16 +158,22 @@ def _site(draft: Draft, name: str, warnings: tuple[str, ...], known: dict[str, G
         ),
         pools=tuple(by_name.values()),
         runs=tuple(
-            build_geography.with_data(
-                build.run(
-                    run, draft.sweeps.seen_by(run.name, by_name), horizon, tz, saving, saves[run.name], last_stage
+            build_moves.with_migration(
+                build_geography.with_data(
+                    build_moves.with_sizes(
+                        build.run(run, seen, horizon, tz, saving, saves[run.name], last_stage), run, seen
+                    ),
+                    run.data,
+                    by_name,
+                    site_of_block,
+                    links,
                 ),
-                run.data,
+                run.migration,
                 by_name,
                 site_of_block,
                 links,
             )
-            for run in (placed.table for placed in draft.runs)
+            for run, seen in ((p.table, draft.sweeps.seen_by(p.table.name, by_name)) for p in draft.runs)
         ),
         warnings=warnings,
         demand_response=build.demand_response(draft.single["demand_response"].table),

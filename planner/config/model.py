@@ -13,6 +13,7 @@ from planner.config import (
     fields,
     gang_tables,
     geography_tables,
+    move_tables,
     objective_table,
     power_tables,
     service_table,
@@ -63,10 +64,11 @@ class SiteTable(Table):
 
 
 class HorizonTable(Table):
-    """Which week is planned, and how finely."""
+    """Which week or month is planned, and how finely."""
 
     slot_minutes: Literal[15, 30, 60] = Field(default=60, description="length of a slot, min")
     week: str | None = Field(default=None, description="ISO week such as 2024-W20; the coming one where left out")
+    month: str | None = Field(default=None, description="month such as 2024-05 that is planned instead of a week")
     on_off_grid_h: Hours | None = Field(
         default=None,
         description="grid of starts and stops for runs that name none, h; fitted to each run where left out",
@@ -82,6 +84,12 @@ class PlanTable(Table):
         default="auto",
         description="`gangs` plans every gang by itself, `scale` classes of like runs; "
         "`auto` takes `scale` beyond 40 runs",
+    )
+    windows_h: float | None = Field(
+        default=None,
+        ge=4,
+        le=744,
+        description="hours kept of each window where a month is planned window by window; 72 where left out and needed",
     )
     uncertainty: UncertaintyTable | None = Field(
         default=None, description="how far it looks at what forecasts do not know; not at all where left out"
@@ -401,6 +409,15 @@ class RunTable(Table):
         default=None, description="how far it gives way while the grid asks for less; by its priority where left out"
     )
     after: list[AfterTable] = Field(default=[], description="stages of other runs that must be done before it starts")
+    sizes: list[move_tables.SizeTable] = Field(
+        default=[], description="further counts of GPUs that it may have in turn, with their measured throughput"
+    )
+    running_gpus: Gpus | None = Field(
+        default=None, description="GPUs with which it runs as the horizon starts; its own count where left out"
+    )
+    migration: move_tables.MigrationTable | None = Field(
+        default=None, description="what it takes to go on in another pool; it keeps its pool where left out"
+    )
 
 
 class DemandResponseTable(Table):

@@ -4,6 +4,7 @@
 `pretrain=1.2e12@2024-05-16T18:00; align=3e11@2024-05-19T12:00`.
 `flexibility` is a tier such as 2, or `tier=1; max_loss_share=0.03`. `data` is written `site=north; size_tb=40`.
 `after` is written `run`, `run=stage` or `run=stage@lag_h`, several joined by ";", such as `llama-proto=search@2`.
+`sizes` is written `gpus=throughput_share`, such as `32=0.55; 96=1.4`, `migration` as `size_tb=2; rate_gb_per_s=5`.
 `pools` and `power_limits_w` are joined by ";". `tokens_per_gpu_s` is a number or `H100-SXM=945; H200-SXM=1040`.
 """
 
@@ -152,6 +153,17 @@ def _stages(text: str) -> list[dict[str, Any]]:
     return stages
 
 
+def _sizes(text: str) -> list[dict[str, Any]]:
+    pairs = [part.partition("=") for part in _texts(text)]
+    return [{"gpus": _number(gpus.strip()), "throughput_share": _number(share.strip())} for gpus, _, share in pairs]
+
+
+def _migration(text: str) -> dict[str, Any]:
+    pairs = [part.partition("=") for part in _texts(text)]
+    found = {name.strip(): value.strip() for name, _, value in pairs}
+    return {name: value if name == "lies_in" else _number(value) for name, value in found.items()}
+
+
 def _data(text: str) -> dict[str, Any]:
     pairs = [part.partition("=") for part in _texts(text)]
     found = {name.strip(): value.strip() for name, _, value in pairs}
@@ -162,6 +174,8 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "name": str,
     "running_in": str,
     "data": _data,
+    "sizes": _sizes,
+    "migration": _migration,
     "sweep": str,
     "sweep_workload": str,
     "goodput": _pairs,
@@ -176,6 +190,8 @@ _READERS: dict[str, Callable[[str], Any]] = {
 
 _FORMS = {
     "data": "write key=value joined by ;, such as site=north; size_tb=40",
+    "sizes": "write gpus=throughput_share joined by ;, such as 32=0.55; 96=1.4",
+    "migration": "write key=value joined by ;, such as size_tb=2; rate_gb_per_s=5",
     "stages": "write name=tokens@deadline; ..., such as pretrain=1.2e12@2024-05-16T18:00",
     "after": "write run=stage@lag_h joined by ;, such as llama-proto=search@2",
     "power_limits_w": "write watts joined by ;, such as 500; 700",

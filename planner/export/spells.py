@@ -80,8 +80,8 @@ class Spell(Span):
 
 
 def spells(run: RunCalendar) -> tuple[Spell, ...]:
-    """Return the spells of a run, in order."""
-    groups = _joined((window for window in run.windows if window.state == "run"), lambda _: None)
+    """Return the spells of a run, in order; another pool or number of GPUs begins a new one."""
+    groups = _joined((w for w in run.windows if w.state == "run"), lambda window: (window.pool, window.gpus))
     resumes: tuple[datetime | None, ...] = (*(group[0].start for group in groups[1:]), None)
     return tuple(
         Spell(run.run, number, tuple(group), resumes_at)

@@ -10,9 +10,10 @@ import numpy as np
 
 from planner.carbon_budget import budget_missed
 from planner.evaluate import Evaluation
-from planner.export import own_supply, power_view, wording
+from planner.export import moves_view, own_supply, power_view, wording
 from planner.gang_facts import chance, failure_note
-from planner.timegrid import iso, week_name
+from planner.moves import moving_runs
+from planner.timegrid import horizon_name, iso
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -89,7 +90,8 @@ class CompareRow:
 def title(outcome: Outcome) -> str:
     """Return the title, such as "lab-8gpu, week 2024-W20"."""
     week = outcome.week
-    return f"{week.site}, week {week_name(week.grid.start, week.tz)}"
+    name = horizon_name(week.grid.start, week.grid.end, week.tz)
+    return f"{week.site}, {'week' if 'W' in name else 'month'} {name}"
 
 
 def span(outcome: Outcome) -> str:
@@ -162,14 +164,11 @@ def run_rows(outcome: Outcome) -> tuple[RunRow, ...]:
 
 def _run_row(outcome: Outcome, result: RunResult, why: str) -> RunRow:
     week = outcome.week
-    place = "does not run"
-    if result.pool is not None:
-        place = f"{result.pool} in {week.pool(result.pool).place}"
     pauses = "no pause" if result.pauses == 0 else "1 pause" if result.pauses == 1 else f"{result.pauses} pauses"
     return RunRow(
         name=result.run,
         gpus=wording.count(week.run(result.run).gpus),
-        place=place,
+        place=moves_view.place(outcome, result),
         tokens=wording.tokens(result.tokens),
         stages=tuple(_stage_row(outcome, stage) for stage in result.stages),
         hours=wording.hours(result.hours),
@@ -219,7 +218,7 @@ def compare_rows(outcome: Outcome) -> tuple[CompareRow, ...]:
         )
 
     week = outcome.week
-    made = any(block.generators for block in week.blocks)
+    made, moving = any(block.generators for block in week.blocks), bool(moving_runs(week))
     sells, stores = any(b.heat is not None for b in week.blocks), any(b.has_tank for b in week.blocks)
     return (
         row(f"Carbon of the grid import{' and of generators' if made else ''}", "carbon", "carbon_pct"),
@@ -228,7 +227,8 @@ def compare_rows(outcome: Outcome) -> tuple[CompareRow, ...]:
         *(row(name, tell) for name, tell in power_view.told_costs(week) + own_supply.told_costs(week)),
         row("of which demand charge", "demand"),
         row("of which battery wear and water", "other_cost"),
-        *([row("of which bringing data to other sites", "transfer_cost")] if week.others else []),
+        *([row("of which bringing data to other sites", "transfer_cost")] if week.others and not moving else []),
+        *([row("of which moves and bringing data to other sites", "transfer_cost")] if moving else []),
         *([row("of which heat sold", "heat_income")] if sells else []),
         row("Carbon at the plan's price (not paid)", "carbon_cost"),
         row("Facility energy", "energy", "energy_pct"),

@@ -11,6 +11,7 @@ import numpy as np
 from planner.errors import Infeasible
 from planner.evaluate import evaluate
 from planner.evaluate.event_limits import promised_limits
+from planner.moves import no_moves
 from planner.respond.answer import answer
 from planner.respond.demand import asked_of, digest, import_limits, with_signals
 from planner.respond.new_calendar import carries_on, new_calendar
@@ -65,9 +66,11 @@ def respond(
         The answer, and the windows of every run in its calendar.
 
     Raises:
-        ConfigError: An event is not for this site, is over, or asks for what the site file does not agree to.
+        ConfigError: An event is not for this site, is over, or asks for what the site file does not agree to; or a run
+            of the week may change its pool or its count of GPUs.
         Infeasible: The limits cannot be kept; it says what is the lowest that can.
     """
+    no_moves("an answer to an event", week)
     asks = asked_of(week, events, agreed, now)
     planned_kw = {plan.block: np.array(plan.import_kw) for plan in header.blocks}
     site_kw = np.sum(list(planned_kw.values()), axis=0) if measured is None else measured[0]

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.slots import places as places_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from planner.optimize.model import Program
     from planner.optimize.places import BlockPlaces, OptionPlaces, Places
     from planner.rolling.in_force import InForce
-    from planner.schedule import BlockSchedule, RunSchedule
+    from planner.schedule import BlockSchedule
 
     Floats = npt.NDArray[np.float64]
     Places1 = npt.NDArray[np.int64]
@@ -64,12 +66,14 @@ def held(program: Program, places: Places, matrix: Matrix, in_force: InForce) ->
     for gang, options in zip(program.gangs, places.gangs, strict=True):
         run = announced[gang.run.name]
         cells = gang.cells
+        announced_at = places_of(gang.run, run)
         is_on = np.logical_or.reduceat(run.gpu_power_limit_w > 0.0, cells.edges[:-1])
         ordered = cells.edges[:-1] < in_force.frozen_slot
-        per_cell = gang.run.gpus * np.diff(cells.edges) * cells.slot_h / program.power_kw
-        per_cell = per_cell * in_force.change_cost_per_gpu_h
         for option in options:
-            here = is_on & (option.pool == run.pool)
+            per_cell = option.gpus * np.diff(cells.edges) * cells.slot_h / program.power_kw
+            per_cell = per_cell * in_force.change_cost_per_gpu_h
+            mine = np.array([place == (option.pool, option.gpus) for place in announced_at], dtype=bool)
+            here = np.logical_or.reduceat(mine, cells.edges[:-1])
             there = option.on >= 0
             start[option.on[there & here]] = 1.0
             bounds.fix(option.on[there & ordered], here[there & ordered].astype(np.float64))
@@ -77,11 +81,14 @@ def held(program: Program, places: Places, matrix: Matrix, in_force: InForce) ->
             cost[option.on[free]] += np.where(here[free], -per_cell[free], per_cell[free])
             offset += float(per_cell[free & here].sum())
             if option.chosen >= 0:
-                start[option.chosen] = float(here.any())
-                if (is_on & ordered).any():
+                used = [place is not None and place[0] == option.pool for place in announced_at]
+                start[option.chosen] = float(any(used))
+                # a run that may migrate may still choose a pool that it was not in so far
+                settled = any(used[: in_force.frozen_slot]) if gang.run.migration else (is_on & ordered).any()
+                if settled:
                     bounds.fix(np.array([option.chosen]), np.array([start[option.chosen]]))
-            if option.pool == run.pool:
-                _hold_points(bounds, option, run, in_force.slot)
+            if mine.any():
+                _hold_points(bounds, option, np.where(mine, run.gpu_power_limit_w, 0.0), in_force.slot)
     for block, decided in zip(places.blocks, in_force.schedule.blocks, strict=True):
         _hold_block(bounds, block, decided, in_force.slot, program.power_kw)
     for offer, share in in_force.schedule.bought_share:
@@ -104,13 +111,13 @@ class _Bounds:
         self.lower[columns], self.upper[columns] = np.clip(low, least, most), np.clip(high, least, most)
 
 
-def _hold_points(bounds: _Bounds, option: OptionPlaces, run: RunSchedule, slot: int) -> None:
+def _hold_points(bounds: _Bounds, option: OptionPlaces, announced_w: Floats, slot: int) -> None:
     """Hold the operating points of passed slots: the mix of two neighbours that a power limit stands for."""
     rows = np.flatnonzero(option.slots < slot)
     count = option.lower.shape[1]
     if not rows.size or not count:
         return
-    limit_w = run.gpu_power_limit_w[option.slots[rows]]
+    limit_w = announced_w[option.slots[rows]]
     throughput = np.interp(limit_w, option.limit_w, option.throughput)
     # the pair's upper point may be the one that is used alone: the one below it then takes the slack
     upper = np.clip(np.searchsorted(option.throughput, throughput, side="left"), 1, count)

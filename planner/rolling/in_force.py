@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.errors import ConfigError
 from planner.schedule import GeneratorSchedule
+from planner.slots import places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,9 @@ class InForce:
 
 
 def changed_gpu_h(week: Week, before: Schedule, after: Schedule) -> float:
-    """Return the GPU-hours that two plans of a week turn on, off or over to another pool against each other.
+    """Return the GPU-hours that two plans of a week turn on, off or over to another place against each other.
+
+    A place is a pool with a count of GPUs.
 
     Args:
         week: The week.
@@ -64,10 +67,10 @@ def changed_gpu_h(week: Week, before: Schedule, after: Schedule) -> float:
     """
     total = 0.0
     for was, now in zip(before.runs, after.runs, strict=True):
-        was_on, is_on = was.gpu_power_limit_w > 0.0, now.gpu_power_limit_w > 0.0
-        moved = (was_on & is_on) if was.pool != now.pool else np.zeros_like(was_on)
-        slots = np.count_nonzero(was_on != is_on) + 2 * np.count_nonzero(moved)
-        total += week.run(now.run).gpus * slots * week.grid.slot_h
+        run = week.run(now.run)
+        pairs = zip(places(run, was), places(run, now), strict=True)
+        gpus = sum(place[1] for pair in pairs if pair[0] != pair[1] for place in pair if place is not None)
+        total += gpus * week.grid.slot_h
     return total
 
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from planner.errors import Infeasible
 from planner.rolling.held import held
 from planner.rolling.in_force import changed_gpu_h, gone_on
+from planner.slots import places
 from planner.stochastic.plan import plan
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from planner.optimize.places import Places
     from planner.rolling.held import Held
     from planner.rolling.in_force import InForce
-    from planner.schedule import Plan, Schedule
+    from planner.schedule import Plan, RunSchedule, Schedule
     from planner.week import Week
 
 THAWED = "Not all that was ordered for the frozen hours can be kept by what is known now; it was planned anew."
@@ -68,19 +67,19 @@ def replan(week: Week, in_force: InForce, options: PlanOptions) -> Replanned:
     return Replanned(
         replace(found, schedule=schedule),
         changed_gpu_h(week, in_force.schedule, schedule),
-        "" if _kept(in_force, schedule) else THAWED,
+        "" if _kept(week, in_force, schedule) else THAWED,
     )
 
 
-def _kept(in_force: InForce, schedule: Schedule) -> bool:
+def _kept(week: Week, in_force: InForce, schedule: Schedule) -> bool:
     """Return whether starts, stops and pools of the frozen hours are as they were announced."""
     hours = slice(in_force.slot, in_force.frozen_slot)
     pairs = zip(in_force.schedule.runs, schedule.runs, strict=True)
-    return all(
-        np.array_equal(was.gpu_power_limit_w[hours] > 0.0, now.gpu_power_limit_w[hours] > 0.0)
-        and (was.pool == now.pool or not now.gpu_power_limit_w[hours].any())
-        for was, now in pairs
-    )
+    return all(_at(week, was)[hours] == _at(week, now)[hours] for was, now in pairs)
+
+
+def _at(week: Week, decided: RunSchedule) -> tuple[tuple[str, int] | None, ...]:
+    return places(week.run(decided.run), decided)
 
 
 def _hold(program: Program, places: Places, matrix: Matrix, *, in_force: InForce) -> Held:

@@ -15,10 +15,13 @@ HEADER = "name,gpus,stages,tokens_per_gpu_s,pools,power_limits_w,earliest_start,
 ROW = '"a, b",8,pretrain=1e9@2024-05-16T18:00; align=2e8@2024-05-19T12:00:00Z,H100-SXM=8400,racks,500; 700,,\n'
 
 
-def _load(folder, csv_text, name="runs.csv"):
+SPARE = '[[pool]]\nname = "spare"\nblock = "hall"\ngpu = "H100-SXM"\ncount = 8\n'
+
+
+def _load(folder, csv_text, name="runs.csv", more=""):
     (folder / name).write_bytes(csv_text if isinstance(csv_text, bytes) else csv_text.encode())
     site = folder / "site.toml"
-    site.write_text(f'runs_csv = "{name}"\n' + starter_site(), encoding="utf-8")
+    site.write_text(f'runs_csv = "{name}"\n' + starter_site() + more, encoding="utf-8")
     return load_site(site)
 
 
@@ -44,7 +47,7 @@ def test_every_key_of_a_run_table_is_a_column(tmp_path):
         "gpus": "8",
         "stages": "s=1e12@2024-05-16 18:00",
         "tokens_per_gpu_s": "8400",
-        "pools": "racks",
+        "pools": "racks;spare",
         "power_limits_w": "700",
         "earliest_start": "2024-05-13T06:00+00:00",
         "priority": "1",
@@ -62,6 +65,9 @@ def test_every_key_of_a_run_table_is_a_column(tmp_path):
         "data": "site=my-site; size_tb=40",
         "flexibility": "tier=1; max_loss_share=0.03",
         "after": "first=s@2",
+        "sizes": "4=0.6",
+        "running_gpus": "4",
+        "migration": "size_tb=2; rate_gb_per_s=5; settle_s=100",
     }
     first = {key: cells[key] for key in ("gpus", "stages", "tokens_per_gpu_s")} | {
         "name": "first",
@@ -71,8 +77,12 @@ def test_every_key_of_a_run_table_is_a_column(tmp_path):
     sweep = "Workload,GPU power cap,throughput,power per GPU\nmine,400,60,390\nmine,550,85,530\nmine,700,100,660\n"
     (tmp_path / "sweep.csv").write_text(sweep, "utf-8")
     rows = [cells, cells.values(), (first.get(key, "") for key in cells)]
-    site = _load(tmp_path, "".join(",".join(row) + "\n" for row in rows))
+    site = _load(tmp_path, "".join(",".join(row) + "\n" for row in rows), more=SPARE)
     run = site.run("x")
+    assert [(o.pool, run.size(o)) for o in run.options] == [("racks", 8), ("spare", 8), ("racks", 4), ("spare", 4)]
+    assert run.option("racks", 4).tokens_per_gpu_s == 2 * 0.6 * run.option("racks", 8).tokens_per_gpu_s
+    assert run.runs_on("racks", 4)
+    assert run.migration.way("racks", "spare").time_s == 100.0 + 2e12 / 5e9
     assert run.after == (After("first", "s", 2.0),)
     assert site.flexibility["x"] == Flexibility(tier=1, max_loss_share=0.03)
     assert run.earliest_start == datetime(2024, 5, 13, 6, tzinfo=UTC)

@@ -10,6 +10,7 @@ import pytest
 
 from planner.config import model, site_from_text, starter_site
 from planner.config.faults import FaultList
+from planner.config.move_tables import MigrationTable, SizeTable
 from planner.config.objective_table import ObjectiveTable
 from planner.config.runs_csv import read_runs
 from planner.config.sentences import unit_of
@@ -57,6 +58,8 @@ HEADERS = {
     ServiceTable: "[service]",
     model.RunTable: "[[run]]",
     model.AfterTable: "after = [{ ... }]",
+    SizeTable: "sizes = [{ ... }]",
+    MigrationTable: "[run.migration]",
     model.FlexibilityTable: "flexibility = { ... }",
     model.StageTable: "stages = [{ ... }]",
     model.GoodputTable: "[goodput]",

@@ -35,19 +35,20 @@ FREE = Course("safe", None, None, None)
 """The course without a calendar."""
 
 
-def course(calendar: RunCalendar, now: datetime, lead_s: float) -> Course:
+def course(calendar: RunCalendar, now: datetime, lead_s: float, began: datetime | None = None) -> Course:
     """Say what a calendar asks of a job that is told to save `lead_s` before a boundary and ended at it.
 
     Args:
         calendar: The run's calendar.
         now: Present instant, UTC.
         lead_s: Time given to the job for saving, s.
+        began: When the job was started, UTC; None where none is running.
 
     Returns:
         What to do now.
     """
-    present = directive(calendar, now, 0.0)
-    ahead = directive(calendar, now, lead_s)
+    present = directive(calendar, now, 0.0, began)
+    ahead = directive(calendar, now, lead_s, began)
     save_before = ahead.boundary if ahead.boundary is not None and ahead.boundary > now else None
     untils = [until for until in (present.until, ahead.until) if until is not None]
     limit_w = present.window.gpu_power_limit_w if present.window else None

@@ -131,6 +131,7 @@ class Session:
         self._calendar: RunCalendar | None = None
         self._mask = mask
         self._job: Job | None = None
+        self._began: datetime | None = None
         self._state = "safe"
         self._code = NEVER_RAN
         self._starts = 0
@@ -202,6 +203,7 @@ class Session:
             tell(f"gridpace-run: {self._argv[0]}: {error.strerror}\n")
             return False
         self._starts += 1
+        self._began = self._clock.wall()
         self._kill_at_s = None
         return True
 
@@ -210,7 +212,7 @@ class Session:
         job.clear(self._manner.grace_s, self._clock)
         # A job that saves and ends at our signal has done what an `off` window asks for.
         by_us = self._kill_at_s is not None or (asked.save_before in self._saved and self._code == 0)
-        self._job = None
+        self._job = self._began = None
         if self._told_to_end or not by_us or not self._manner.restart:
             return True
         if self._kill_at_s is None and asked.save_before is not None:
@@ -243,7 +245,7 @@ class Session:
     def _asked(self) -> Course:
         if self._calendar is None:
             return FREE
-        asked = course(self._calendar, self._clock.wall(), self._manner.lead_s)
+        asked = course(self._calendar, self._clock.wall(), self._manner.lead_s, self._began)
         if asked.state == "safe":
             self._say(f"calendar {self._calendar.calendar_id} is not in force: the job runs free.")
         return asked
