@@ -40,7 +40,9 @@ def moving_week(seed, n_slots=4, *, n_runs=1, migrates=True, sizes=True):
     first = run.options[0]
     run = replace(
         run,
-        options=tuple(PoolOption(p.name, first.tokens_per_gpu_s * rng.uniform(0.8, 1.0), first.points) for p in week.pools),
+        options=tuple(
+            PoolOption(p.name, first.tokens_per_gpu_s * rng.uniform(0.8, 1.0), first.points) for p in week.pools
+        ),
         max_pauses=int(rng.integers(0, 4)),
         min_run_h=float(rng.choice([1.0, 2.0])),
         min_pause_h=float(rng.choice([1.0, 2.0])),
@@ -53,7 +55,6 @@ def moving_week(seed, n_slots=4, *, n_runs=1, migrates=True, sizes=True):
         lies_in = None if seed % 2 else names[seed // 2 % 2]
         some = ways(*names, time_s=float(time_s), energy_kwh=float(kwh), cost=float(cost))
         run = replace(run, migration=Migration(1.0, some if seed % 5 else some[:1], lies_in))
-    # half of the power of one hall is away for a while
     return replace(week, runs=(run, *week.runs[1:]))
 
 
@@ -210,15 +211,9 @@ def _add_moving(week, program, run, places, it_terms):
 
 
 def _landing_h(week, run, own):
-    """How far over its work the run may land, h of work of its own count of GPUs."""
-    h, work = week.grid.slot_h, week.work_tokens(run) / (3600.0 * run.gpus * own)
-    needs = max(_full_h(week, run, o) for o in run.options) + run.reload_s / 3600
-    min_run = max(1, min(math.ceil(run.min_run_h / h - 1e-9), math.ceil(needs / h - 1e-9)))
-    over = [0.0]
-    for k, option in enumerate(run.options):
-        rate = _gpus(run, k) * option.tokens_per_gpu_s / (run.gpus * own)
-        ends = [rate * p.relative_throughput * h for p in option.points]
-        lost = max(ends) / h * run.reload_s / 3600
-        cells = max(math.ceil((work + lost) / max(ends) - 1e-9), min_run)
-        over.append(min(cells * min(ends) - lost - work, *ends))
-    return max(over) if work > 0 else 0.0
+    """How far over its work the run may land, h of work of its own count of GPUs: a cell at its lowest power."""
+    least = [
+        min(p.relative_throughput for p in option.points) * _gpus(run, k) * option.tokens_per_gpu_s
+        for k, option in enumerate(run.options)
+    ]
+    return week.grid.slot_h * max(least) / (run.gpus * own) if week.work_tokens(run) > 0 else 0.0

@@ -302,6 +302,9 @@ def landing_h(gang: Gang) -> float:
 def _landing_h(gang: Gang, option: GangOption) -> float:
     most = option.rate * option.points[-1].relative_throughput * gang.cells.cell_h
     least = option.rate * option.points[0].relative_throughput * gang.cells.cell_h
+    if gang.run.moves:
+        # what moves lose and cells of other sizes make leave no count of cells to reckon with
+        return least
     lost = option.rate * option.points[-1].relative_throughput * gang.run.reload_s / 3600.0
     count = max(math.ceil((gang.work_h + lost) / most - ROUNDING), gang.cells.min_run)
     return max(0.0, min(count * least - lost - gang.work_h, least))

@@ -79,7 +79,7 @@ def _at_end(run: Run, followed: RunCalendar, start: datetime, tokens: float) -> 
     """Return where a run stands when the calendar that it follows ends."""
     last = followed.windows[-1]
     if last.end >= start and last.pool is not None:
-        return Progress(tokens, last.pool, last.gpus if last.gpus != run.gpus else 0)
+        return Progress(tokens, last.pool, last.gpus if run.moves and last.gpus != run.gpus else 0)
     if run.migration is None:
         return Progress(tokens, None)
     held = [window.pool for window in followed.windows if window.pool is not None]

@@ -9,9 +9,10 @@ import pytest
 
 from planner.config import site_from_text
 from planner.ledger import Ledger
+from planner.moves import Migration, Way
 from planner.service.progress import Progress, progress_from, progress_json, progress_until, with_progress
 from tests.mini_site import MINI
-from tests.published import START, on
+from tests.published import START, off, on
 from tests.served import calendar, enter
 from tests.unit.test_ledger import record
 
@@ -64,3 +65,21 @@ def test_where_runs_stand_is_kept_and_taken_up_again(site):
     (run,) = with_progress(site, progress_from(progress_json(stand))).runs
     assert (run.tokens_done, run.running_in) == (7e6, "node")
     assert with_progress(site, {}).runs == site.runs
+
+
+def test_a_run_that_moves_stands_where_its_calendar_leaves_it(ledger, site):
+    run = next(run for run in site.runs if run.name == RUN)
+    pool, other = run.options[0], replace(run.options[0], pool="b1")
+    half = replace(pool, gpus=run.gpus // 2)
+    ways = (Way("a1", "b1", 60.0, 0.0, 0.0), Way("b1", "a1", 60.0, 0.0, 0.0))
+    moves = replace(run, options=(pool, half, other), migration=Migration(1.0, ways, "b1"))
+    site = replace(site, runs=tuple(moves if one is run else one for one in site.runs))
+    assert found(ledger, site, 6) == Progress(5e6, None, 0, "b1")
+    assert with_progress(site, {RUN: Progress(7e6, "b1", 4)}).run(RUN).runs_on("b1", 4)
+    enter(ledger, calendar((on(0, 12), off(12, 24)), RUN))
+    # it pauses in a1 from noon on
+    stands = found(ledger, site, 6)
+    assert (stands.running_in, stands.lies_in) == (None, "a1")
+    assert with_progress(site, {RUN: stands}).run(RUN).migration.lies_in == "a1"
+    assert progress_from(progress_json({RUN: stands})) == {RUN: stands}
+    assert b"lies_in" not in progress_json({RUN: Progress(1.0, None)})
