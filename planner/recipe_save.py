@@ -87,6 +87,11 @@ def make_recipe(name: str, sources: Sources, *, saved_at: datetime, note: str = 
             f"run {table.name!r} is planned as legs, each with its own configuration; a recipe is one",
             fix="make each stage a run that waits for the one before (after), and save those",
         )
+    if table.sizes:
+        raise ConfigError(
+            f"run {table.name!r} may have several counts of GPUs; a recipe is of one",
+            fix="save it from a site file that names the one that was measured",
+        )
     inputs = [RecipeInput(what="site file", name=sources.site.name, sha256=_sha256(sources.site))]
     told: list[str] = []
     measured: list[Measured] = []

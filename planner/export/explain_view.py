@@ -193,7 +193,10 @@ def _json(worth: Worth) -> dict[str, float]:
 
 def _hours_json(hours: Hours, week: Week) -> dict[str, Any]:
     starts = (*week.grid.starts, week.grid.end)
-    return {"pool": hours.pool, "spells": [{"start": iso(starts[a]), "end": iso(starts[b])} for a, b in hours.spells]}
+    told = [{"start": iso(starts[a]), "end": iso(starts[b])} for a, b in hours.spells]
+    held = ({"pool": stay.pool, "gpus": stay.gpus} for stay in hours.stays)
+    stays = {"stays": [span | place for span, place in zip(told, held, strict=True)]} if hours.stays else {}
+    return {"pool": hours.pool, "spells": told, **stays}
 
 
 def _power_row(price: HourPrice, week: Week, unit_kw: float) -> tuple[str, ...]:
@@ -226,12 +229,10 @@ def _parts(worth: Worth, week: Week) -> tuple[str, str, str, str]:
 def _why(why: WhyThen, week: Week) -> str:
     if why.window is None:
         return f"Run {why.run!r} does not run in this horizon."
-    stands = f"Run {why.run!r} trains {_spells(why.now, week)} in pool {why.now.pool!r}"
+    stands = f"Run {why.run!r} trains {_trains(why.now, week)}"
     if why.then is None or why.more is None:
         return f"{stands}; without {_span(why.window, week)} there is no plan: {'; '.join(why.binds)}."
-    then = (
-        f"it would train {_spells(why.then, week)} in pool {why.then.pool!r}" if why.then.pool else "it would not run"
-    )
+    then = f"it would train {_trains(why.then, week)}" if why.then.pool else "it would not run"
     dearer = "more" if why.more.total >= 0 else "less (the plan stands within its certified gap)"
     parts = (
         f"{_amount(why.more.paid, week, sign=True)} paid, {_number(why.more.carbon_kg, sign=True)} kg CO2e, "
@@ -268,8 +269,12 @@ def _either(mends: tuple[Mend, ...]) -> str:
     return ", or ".join(mend.told for mend in mends)
 
 
-def _spells(hours: Hours, week: Week) -> str:
-    return ", ".join(_span(spell, week) for spell in hours.spells)
+def _trains(hours: Hours, week: Week) -> str:
+    if not hours.stays:
+        return f"{', '.join(_span(spell, week) for spell in hours.spells)} in pool {hours.pool!r}"
+    return ", ".join(
+        f"{_span((stay.first, stay.after), week)} on {stay.gpus:,} GPUs of pool {stay.pool!r}" for stay in hours.stays
+    )
 
 
 def _span(spell: tuple[int, int], week: Week) -> str:

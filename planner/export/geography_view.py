@@ -24,8 +24,9 @@ def site_rows(outcome: Outcome) -> tuple[tuple[str, ...], ...]:
     currency = week.prices.currency
     homes = {block.name: part.name for part in site_parts(week) for block in part.blocks}
     runs: dict[str, list[str]] = {}
-    for run in found.runs:
-        for name in {} if run.pool is None else {homes[block]: 0 for block, _ in week.pool(run.pool).shares}:
+    for run in outcome.runs:
+        pools = dict.fromkeys(window.pool for window in run.windows if window.pool is not None)
+        for name in {homes[block]: 0 for pool in pools for block, _ in week.pool(pool).shares}:
             runs.setdefault(name, []).append(run.run)
     rows = [
         (

@@ -112,8 +112,13 @@ def run_manifests(calendar: Calendar, runs: Sequence[RunCalendar], followed: Fol
         calendar: The header.
         runs: The windows of every run.
         followed: Their objects.
+
+    Raises:
+        ConfigError: A run changes its pool or its count of GPUs: resuming its one object would not.
     """
     chosen = [run for run in runs if run.run in followed.workloads]
+    for run in chosen:
+        _check_stays(run)
     script = _script(calendar, chosen, followed)
     whole = metadata(FOLLOWER, followed.namespace)
     annotated = whole | {"annotations": {"gridpace/calendar-id": calendar.calendar_id}}
@@ -214,6 +219,16 @@ def _minutes(spans: Iterable[Stretch]) -> list[int]:
     """Return the minutes of the hour at which something changes, and those of the usual look."""
     edges = {at.timestamp() for span in spans for at in (span.start, span.end)}
     return sorted({math.ceil(at / _MINUTE_S) % 60 for at in edges} | set(_USUAL_MINUTES))
+
+
+def _check_stays(run: RunCalendar) -> None:
+    gangs = dict.fromkeys((stretch.pool, stretch.gpus) for stretch in stretches(run))
+    if len(gangs) > 1:
+        told = ", then ".join(f"{gpus} GPUs of {pool}" for pool, gpus in gangs)
+        raise ConfigError(
+            f"run {run.run!r} is on {told}; a job that is suspended and resumed keeps its nodes",
+            fix="leave this run out here, or plan it without sizes and migration",
+        )
 
 
 def _script(calendar: Calendar, runs: Sequence[RunCalendar], followed: Followed) -> str:

@@ -93,6 +93,8 @@ def submit_script(calendar: Calendar, runs: Sequence[RunCalendar], site: SlurmSi
         raise ConfigError(
             "no run of the calendar has a batch script", fix="name one as --script RUN=FILE, for each run to submit"
         )
+    for run in chosen:
+        _check_moves(run, site)
     lines = [
         *_opening(calendar, "Submits the jobs of this calendar's runs; run it as the user who trains."),
         f"export GRIDPACE_CALENDAR={shlex.quote(site.calendar)}",
@@ -106,6 +108,27 @@ def submit_script(calendar: Calendar, runs: Sequence[RunCalendar], site: SlurmSi
         lines.append(f"export GRIDPACE_RUN={shlex.quote(run.run)}")
         lines += [_submission(calendar, stretch, site) for stretch in stretches(run)]
     return _ended(lines)
+
+
+def _check_moves(run: RunCalendar, site: SlurmSite) -> None:
+    """Refuse a run whose jobs would all look alike though its calendar changes its pool or its count of GPUs.
+
+    Raises:
+        ConfigError: Nothing says of them in which partition, or on how many nodes, each is to run.
+    """
+    found = stretches(run)
+    counts, pools = sorted({one.gpus for one in found}), sorted({one.pool for one in found})
+    if len(counts) > 1 and site.gpus_per_node is None:
+        raise ConfigError(
+            f"run {run.run!r} is on {' and '.join(map(str, counts))} GPUs in turn, and a job's nodes are not known",
+            fix="say how many GPUs a node has, by --gpus-per-node",
+        )
+    without = [pool for pool in pools if pool not in site.partitions]
+    if len(pools) > 1 and without:
+        raise ConfigError(
+            f"run {run.run!r} goes from pool to pool, and no partition is named for {' and '.join(without)}",
+            fix=f"name one for each, such as --partition {without[0]}=NAME",
+        )
 
 
 def reservations_script(

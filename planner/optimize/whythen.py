@@ -13,15 +13,16 @@ import numpy as np
 from scipy import sparse
 
 from planner.optimize.duals import price
+from planner.optimize.extract import options_used, stays_of
 from planner.optimize.fixed import fix_values
 from planner.optimize.room import crowded_slots
 from planner.optimize.solver import Highs
 from planner.precedence import waits
-from planner.slots import spells
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.moves import Stay
     from planner.optimize.duals import Priced
     from planner.optimize.fixed import Fixed, Worth
     from planner.optimize.places import OptionPlaces
@@ -40,12 +41,14 @@ class Hours:
     """Where and when a run is on.
 
     Args:
-        pool: Its pool, or None where it does not run.
+        pool: Its pool, the first where it moves, or None where it does not run.
         spells: First slot, and slot after the last, of every spell.
+        stays: The spells with pool and GPUs, for a run that may move.
     """
 
     pool: str | None
     spells: tuple[tuple[int, int], ...]
+    stays: tuple[Stay, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,11 +107,11 @@ def _no_hours(week: Week, name: str) -> str:
 
 def _hours(fixed: Fixed, run: int) -> Hours:
     x, n_slots = fixed.polished.values, fixed.program.week.grid.n_slots
-    for option in fixed.places.gangs[run]:
-        on = _on(option, x, n_slots)
-        if on.any():
-            return Hours(option.pool, tuple(spells(on)))
-    return Hours(None, ())
+    used = options_used(fixed.places.gangs[run], x)
+    if not used:
+        return Hours(None, ())
+    stays = stays_of(used, x, n_slots)
+    return Hours(used[0].pool, tuple((s.first, s.after) for s in stays), stays if used[0].moves else ())
 
 
 def _on(option: OptionPlaces, x: npt.NDArray[np.float64], n_slots: int) -> npt.NDArray[np.bool_]:
