@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.moves import goes_on, ways_of
+from planner.optimize.course import course
 from planner.optimize.extract import on_slots, options_used, stays_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.optimize.course import TokenCourse
     from planner.optimize.gangs import Gang
     from planner.optimize.model import Program
     from planner.optimize.places import OptionPlaces, Places
@@ -26,15 +28,20 @@ class RunFacts:
         gang: Its columns.
         option: The option it uses, the first where it moves, or None.
         on: Whether it is on, per slot, shape (T,).
-        tokens: Tokens that it certainly has made by the end of each slot, shape (T,).
+        course: When it certainly makes tokens.
         held: (pool, GPUs, whether it is on there per slot) of every option that it uses.
     """
 
     gang: Gang
     option: OptionPlaces | None
     on: npt.NDArray[np.bool_]
-    tokens: npt.NDArray[np.float64]
+    course: TokenCourse
     held: tuple[tuple[str, int, npt.NDArray[np.bool_]], ...] = ()
+
+    @property
+    def tokens(self) -> npt.NDArray[np.float64]:
+        """Tokens that it certainly has made by the end of each slot, shape (T,)."""
+        return self.course.tokens
 
 
 def run_facts(program: Program, places: Places, x: npt.NDArray[np.float64]) -> tuple[RunFacts, ...]:
@@ -47,7 +54,7 @@ def _facts(program: Program, gang: Gang, place: tuple[OptionPlaces, ...], x: npt
     n_slots, slot_s = week.grid.n_slots, week.grid.slot_h * 3600.0
     used = options_used(place, x)
     if not used:
-        return RunFacts(gang, None, np.zeros(n_slots, dtype=bool), np.zeros(n_slots))
+        return RunFacts(gang, None, np.zeros(n_slots, dtype=bool), course(np.zeros(n_slots), [], slot_s))
     held = tuple((option.pool, option.gpus, on_slots(option, x, n_slots)) for option in used)
     rate = np.zeros(n_slots)
     for option, (pool, gpus, on) in zip(used, held, strict=True):
@@ -56,16 +63,11 @@ def _facts(program: Program, gang: Gang, place: tuple[OptionPlaces, ...], x: npt
         here = on[option.slots]
         made = option.shares(x) @ option.throughput * planned.tokens_per_gpu_s * gpus
         rate[option.slots[here]] = made[here]
-    useful_s = np.full(n_slots, slot_s)
-    begins = np.arange(n_slots) * slot_s
+    spells = []
     stays = stays_of(used, x, n_slots)
     for stay, way in zip(stays, ways_of(run, stays), strict=True):
         lost_s = 0.0 if goes_on(run, stay) else run.reload_s + (0.0 if way is None else way.time_s)
-        from_s = stay.first * slot_s + lost_s
-        to_s = stay.after * slot_s - (0.0 if stay.after == n_slots else run.checkpoint_s)
-        spell = slice(stay.first, stay.after)
-        useful_s[spell] = np.clip(
-            np.minimum(begins[spell] + slot_s, to_s) - np.maximum(begins[spell], from_s), 0.0, None
-        )
+        saved_s = 0.0 if stay.after == n_slots else run.checkpoint_s
+        spells.append((stay.first, stay.after, lost_s, saved_s))
     on = np.logical_or.reduce([on for _, _, on in held])
-    return RunFacts(gang, used[0], on, np.cumsum(np.where(on, rate * useful_s, 0.0)), held)
+    return RunFacts(gang, used[0], on, course(np.where(on, rate, 0.0), spells, slot_s), held)

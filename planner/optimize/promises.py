@@ -24,9 +24,10 @@ KEPT_SHARE = 1e-5  # of the tokens due: below it a promise counts as kept
 def shortfalls(solved: Solved) -> tuple[Shortfall, ...]:
     """Return every stage whose tokens are not there at its deadline, with the likely cause."""
     found = []
+    start = solved.program.week.grid.start
     for run, fact in enumerate(solved.facts):
         for due in fact.gang.due:
-            short = due.tokens - _tokens_at(solved.program, fact, solved.program.week.grid.position(due.deadline))
+            short = due.tokens - fact.course.tokens_by((due.deadline - start).total_seconds())
             if short > KEPT_SHARE * due.tokens:
                 found.append(_shortfall(solved, run, due, short))
     return tuple(found)
@@ -35,11 +36,6 @@ def shortfalls(solved: Solved) -> tuple[Shortfall, ...]:
 def why_lines(program: Program, facts: tuple[RunFacts, ...]) -> tuple[str, ...]:
     """Return one line per run: what energy costs and emits while it runs, against the week."""
     return tuple(_why(program, fact) for fact in facts)
-
-
-def _tokens_at(program: Program, fact: RunFacts, position: float) -> float:
-    ends = np.arange(1, program.week.grid.n_slots + 1)
-    return float(np.interp(position, np.append(0, ends), np.append(0.0, fact.tokens)))
 
 
 def _shortfall(solved: Solved, place: int, due: Due, short: float) -> Shortfall:

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.optimize.course import course
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
+    from planner.optimize.course import TokenCourse
     from planner.optimize.scale.crowd import Crowd
     from planner.optimize.scale.ground import Placed
 
@@ -20,34 +23,27 @@ ROUNDING = 1e-7
 
 
 def tokens_by_slot(crowd: Crowd, run: int, placed: Placed | None) -> Floats:
-    """Return the tokens that a run surely has made by the start of each slot and the end of the last, shape (T + 1,).
+    """Return the tokens that a run surely has by the start of each slot and the end of the last, shape (T + 1,)."""
+    return np.append(0.0, token_course(crowd, run, placed).tokens)
 
-    The time lost at a start and a stop counts at the speed of its slots.
-    """
+
+def token_course(crowd: Crowd, run: int, placed: Placed | None) -> TokenCourse:
+    """Return when a run surely makes tokens: the time lost at a start and a stop counts at the speed of its slots."""
     week, one = crowd.week, crowd.week.runs[run]
     n, slot_s = week.grid.n_slots, week.grid.slot_h * 3600.0
-    made = np.zeros(n + 1)
     if placed is None or not placed.slots.size:
-        return made
+        return course(np.zeros(n), [], slot_s)
     option = one.options[placed.option]
-    useful_s = np.full(len(placed.slots), slot_s)
+    spells = []
     breaks = np.flatnonzero(np.diff(placed.slots) > 1)
     firsts, lasts = np.append(0, breaks + 1), np.append(breaks, len(placed.slots) - 1)
     for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
-        goes_on = placed.slots[first] == 0 and one.running_in == option.pool
-        _lose(useful_s[first : last + 1], 0.0 if goes_on else one.reload_s)
-        _lose(useful_s[first : last + 1][::-1], 0.0 if placed.slots[last] == n - 1 else one.checkpoint_s)
-    made[placed.slots + 1] = placed.speed * option.tokens_per_gpu_s * one.gpus * useful_s
-    return np.asarray(np.cumsum(made))
-
-
-def _lose(useful_s: Floats, lost_s: float) -> None:
-    for i in range(len(useful_s)):
-        if lost_s <= 0.0:
-            return
-        taken = min(lost_s, float(useful_s[i]))
-        useful_s[i] -= taken
-        lost_s -= taken
+        begins, after = int(placed.slots[first]), int(placed.slots[last]) + 1
+        goes_on = begins == 0 and one.running_in == option.pool
+        spells.append((begins, after, 0.0 if goes_on else one.reload_s, 0.0 if after == n else one.checkpoint_s))
+    rate = np.zeros(n)
+    rate[placed.slots] = placed.speed * option.tokens_per_gpu_s * one.gpus
+    return course(rate, spells, slot_s)
 
 
 def lateness_money(crowd: Crowd, places: Sequence[Placed | None]) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.optimize.extract import BELOW_A_STEP, LIMIT_STEPS_PER_W
 from planner.optimize.limits import energy_worth
-from planner.optimize.scale.lateness import tokens_by_slot
+from planner.optimize.scale.lateness import token_course
 from planner.schedule import CoolingFit, Plan, RunSchedule, Schedule, Shortfall
 from planner.stagger import staggered
 
@@ -99,12 +99,12 @@ def _shortfalls(crowd: Crowd, places: Sequence[Placed | None], unknown: str, *, 
     for run, placed in enumerate(places):
         if not crowd.dues.stages[run]:
             continue
-        made = tokens_by_slot(crowd, run, placed)
+        made = token_course(crowd, run, placed)
         for stage, deadline, tokens in crowd.dues.stages[run]:
-            position = crowd.week.grid.position(deadline)
-            short = tokens - float(np.interp(position, np.arange(len(made)), made))
+            short = tokens - made.tokens_by((deadline - crowd.week.grid.start).total_seconds())
             if short > KEPT_SHARE * tokens:
-                found.append(_shortfall(crowd, run, (stage, deadline, tokens, short), made, unknown, in_time=in_time))
+                missing = (stage, deadline, tokens, short)
+                found.append(_shortfall(crowd, run, missing, made.tokens, unknown, in_time=in_time))
     return tuple(found)
 
 
@@ -115,7 +115,7 @@ def _shortfall(
     stage, deadline, tokens, short = due
     full = max(o.tokens_per_gpu_s * max(p.relative_throughput for p in o.points) for o in one.options) * one.gpus
     hours = short / full / 3600.0
-    enough = np.flatnonzero(made[1:] >= tokens * (1.0 - KEPT_SHARE))
+    enough = np.flatnonzero(made >= tokens * (1.0 - KEPT_SHARE))
     made_up = week.grid.starts[enough[0]] + week.grid.slot if enough.size else None
     if made_up is not None and made_up <= deadline:
         made_up = None
