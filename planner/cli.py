@@ -19,7 +19,7 @@ import click
 from planner.accounts_command import accounts_command
 from planner.backtest_command import backtest_command
 from planner.calibrate_command import calibrate_command
-from planner.command import BROKEN_PROMISES, FILE, instant
+from planner.command import BROKEN_PROMISES, FILE, instant, one_horizon
 from planner.errors import ConfigError, GridpaceError
 from planner.explain_command import explain_command
 from planner.forecast_command import forecast_command
@@ -53,7 +53,8 @@ def cli() -> None:
 @cli.command("plan", short_help="Plan a week and publish its run calendar.")
 @click.argument("site", type=FILE)
 @click.option("--week", metavar="YYYY-Www", help="ISO week, such as 2024-W20; the site file's, or the coming one.")
-@click.option("--out", type=FILE, help="Folder to write into. [default: out/<site>/<ISO week>]")
+@click.option("--month", metavar="YYYY-MM", help="Plan this month instead, such as 2024-05, window by window.")
+@click.option("--out", type=FILE, help="Folder to write into. [default: out/<site>/<ISO week or month>]")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option(
     "--issued-at", metavar="TIME", help="Instant at which the plan counts as made, with offset. [default: now]"
@@ -65,6 +66,7 @@ def plan_command(
     site: Path,
     week: str | None,
     out: Path | None,
+    month: str | None,
     as_json: bool,
     issued_at: str | None,
     time_limit: float | None,
@@ -77,10 +79,11 @@ def plan_command(
     """
     with json_errors(as_json), clean_stdout():
         with stage("reading the site and its series"):
+        horizon = one_horizon(week, month)
             from planner.inputs import read_week
 
             made_from, gathered = read_week(
-                site, week=week, issued_at=instant("--issued-at", issued_at), offline=offline
+                site, week=horizon, issued_at=instant("--issued-at", issued_at), offline=offline
             )
         from planner.carbon_budget import budget_missed
         from planner.folders import folder_name
@@ -88,17 +91,18 @@ def plan_command(
         from planner.optimize import PlanOptions
         from planner.pipeline import plan_or_mends, write_outcome
         from planner.summary import closing_lines, ended_early
-        from planner.timegrid import week_name
+        from planner.timegrid import horizon_name
 
         options = PlanOptions(
             gap_target=made_from.plan.gap_target if gap is None else gap,
             time_limit_s=made_from.plan.time_limit_s if time_limit is None else time_limit,
             method=made_from.plan.method,
         )
+            windows_h=made_from.plan.windows_h or 0.0,
         for label in (*gathered.labels, *point_notes(gathered)):
             note(f"note: {label}")
         outcome, found = plan_or_mends(gathered, options, stage)
-        name = week_name(gathered.grid.start, gathered.tz)
+        name = horizon_name(gathered.grid.start, gathered.grid.end, gathered.tz)
         folder = out or Path("out") / folder_name(gathered.site) / name
         with stage("writing"):
             told = write_outcome(folder, outcome, found)

@@ -37,3 +37,14 @@ def instant(option: str, text: str | None) -> datetime | None:
         f"{option} {text[:60]!r} is no instant in the years {YEARS[0]} to {YEARS[-1]}",
         fix="write it with its offset: 2024-05-12T18:00:00Z",
     )
+
+
+def one_horizon(week: str | None, month: str | None) -> str | None:
+    """Return the week or the month that options name, or None where they name neither.
+
+    Raises:
+        ConfigError: They name both.
+    """
+    if week and month:
+        raise ConfigError("--week and --month are both given", fix="name one of them")
+    return month or week

@@ -42,7 +42,8 @@ def gather(
 
     Args:
         site: The site.
-        week: ISO week such as "2024-W20", or month such as "2024-05"; where None, the site file's, else the coming week.
+        week: ISO week such as "2024-W20", or month such as "2024-05"; where None, the site file's, else the coming
+            week.
         now: The present instant; decides which week is the coming one and how old an answer is.
         issued_at: When the plan counts as made; `now` where None.
         offline: Whether to keep off the network and serve from the cache alone.

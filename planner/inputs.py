@@ -14,7 +14,7 @@ from planner.kept_series import read_series, series_file
 from planner.outlook import actual_signals
 from planner.sources.cache import ResponseCache, default_folder
 from planner.terminal import note
-from planner.timegrid import week_name, zone
+from planner.timegrid import horizon_name, zone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ def week_of(header: Calendar, site: Path, home: Path, *, offline: bool) -> Week:
         home: Folder in which its series are kept.
         offline: Whether to keep off the network.
     """
-    name = week_name(header.valid_from, zone(header.timezone))
+    name = horizon_name(header.valid_from, header.valid_until, zone(header.timezone))
     kept = read_series(series_file(home, header.calendar_id), header)
     _, week = read_week(site, week=name, issued_at=header.issued_at, offline=offline, kept=kept)
     if header.inputs.get("week", {}).get("sha256") == week.sha256:

@@ -26,6 +26,7 @@ from planner.outcome import Outcome
 from planner.publish import publish, to_calendar
 from planner.stochastic.plan import plan
 from planner.summary import summary
+from planner.windows import by_windows, plan_by_windows
 
 if TYPE_CHECKING:
     from planner.accounts import CarbonAccounts
@@ -50,8 +51,11 @@ def plan_week(week: Week, options: PlanOptions, stage: Stage) -> tuple[Outcome, 
     Raises:
         Infeasible: Physics leaves no plan.
     """
-    with stage("planning"):
-        found = plan(week, options)
+    if by_windows(week, options):
+        found = plan_by_windows(week, options, stage)
+    else:
+        with stage("planning"):
+            found = plan(week, options)
     with stage("judging, and working out the week without a plan"):
         calendar, runs = to_calendar(
             week,

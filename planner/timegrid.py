@@ -14,9 +14,11 @@ import numpy.typing as npt
 from planner.errors import ConfigError
 
 SLOT_MINUTES = (15, 30, 60)
+MONTHS = 12
 YEARS = range(1971, 2200)
 """Years in which any instant of a plan may lie: calendar arithmetic and time zones are sound there."""
 _WEEK = re.compile(r"(\d{4})-W(\d{2})")
+_MONTH = re.compile(r"(\d{4})-(\d{2})")
 
 
 @dataclass(frozen=True)
@@ -156,13 +158,54 @@ def iso_week(text: str, tz: ZoneInfo, slot_minutes: int) -> TimeGrid:
         raise ConfigError(f"{text!r} is no ISO week", fix="write it as 2024-W20") from None
     if int(match[1]) not in YEARS:
         raise ConfigError(f"week {text} is not in the years {YEARS[0]} to {YEARS[-1]}", fix="correct the year")
-    start = local_midnight(monday, tz)
-    end = local_midnight(monday + timedelta(days=7), tz)
+    return _days(f"week {text}", monday, monday + timedelta(days=7), tz, slot_minutes)
+
+
+def month_grid(text: str, tz: ZoneInfo, slot_minutes: int) -> TimeGrid:
+    """Return the grid of a local month, from its first midnight in site time to that of the next month.
+
+    Args:
+        text: Such as "2024-05".
+        tz: Site time zone.
+        slot_minutes: 15, 30 or 60.
+
+    Raises:
+        ConfigError: The text is no month, or one outside the years 1971 to 2199, or the month is no whole number of
+            slots long or does not start on one.
+    """
+    match = _MONTH.fullmatch(text)
+    if match is None or not 1 <= int(match[2]) <= MONTHS:
+        raise ConfigError(f"{text!r} is no month", fix="write it as 2024-05")
+    year, month = int(match[1]), int(match[2])
+    if year not in YEARS:
+        raise ConfigError(f"month {text} is not in the years {YEARS[0]} to {YEARS[-1]}", fix="correct the year")
+    return _days(f"month {text}", date(year, month, 1), _next_month(date(year, month, 1)), tz, slot_minutes)
+
+
+def horizon_grid(text: str, tz: ZoneInfo, slot_minutes: int) -> TimeGrid:
+    """Return the grid of a local month such as "2024-05", or else of an ISO week; see `month_grid` and `iso_week`."""
+    named = month_grid if _MONTH.fullmatch(text) else iso_week
+    return named(text, tz, slot_minutes)
+
+
+def horizon_name(start: datetime, end: datetime, tz: ZoneInfo) -> str:
+    """Return the month such as "2024-05" that a horizon spans in site time, or else the ISO week in which it starts."""
+    first = start.astimezone(tz).date()
+    whole = first.day == 1 and local_midnight(first, tz) == start and local_midnight(_next_month(first), tz) == end
+    return f"{first:%Y-%m}" if whole else week_name(start, tz)
+
+
+def _next_month(first: date) -> date:
+    return date(first.year + first.month // MONTHS, first.month % MONTHS + 1, 1)
+
+
+def _days(called: str, first: date, after: date, tz: ZoneInfo, slot_minutes: int) -> TimeGrid:
+    start, end = local_midnight(first, tz), local_midnight(after, tz)
     if (end - start) % timedelta(minutes=slot_minutes):
         raise ConfigError(
-            f"week {text} is {(end - start) / timedelta(hours=1):g} h long in {tz.key}: no whole number of"
+            f"{called} is {(end - start) / timedelta(hours=1):g} h long in {tz.key}: no whole number of"
             f" {slot_minutes} min slots",
-            why="the clocks change there by less than a slot in that week",
+            why=f"the clocks change there by less than a slot in that {called.split(maxsplit=1)[0]}",
             fix="set slot_minutes to 30 or 15",
         )
     return TimeGrid(start, slot_minutes, (end - start) // timedelta(minutes=slot_minutes))

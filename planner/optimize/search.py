@@ -40,11 +40,14 @@ class PlanOptions:
         time_limit_s: Seconds after which the best plan so far is taken, from the call on; at most a day.
         method: "gangs" for the whole program, "scale" for classes of like runs (`planner.optimize.scale`), "auto" for
             "scale" where there are more than `MANY` runs and the week has no part that only the whole program plans.
+        windows_h: Hours that are kept of each window where a long horizon is planned by windows (`planner.windows`); 0
+            for windows of its own choice, where it is too long to be planned at once.
     """
 
     gap_target: float = 0.01
     time_limit_s: float = 45.0
     method: str = "auto"
+    windows_h: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.gap_target < 1.0:

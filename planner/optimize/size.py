@@ -20,11 +20,11 @@ def check_size(week: Week) -> None:
     Raises:
         ConfigError: It is, or a part of it keeps it from being planned by classes of like runs; names all of them.
     """
-    decisions = _decisions(week)
-    if decisions > MOST_DECISIONS:
+    count = decisions(week)
+    if count > MOST_DECISIONS:
         check_supported(week, "plan fewer runs, or longer slots")
         raise ConfigError(
-            f"the week has {decisions:,} decisions ({len(week.runs):,} runs, {week.grid.n_slots} slots, their pools "
+            f"the week has {count:,} decisions ({len(week.runs):,} runs, {week.grid.n_slots} slots, their pools "
             f"and power limits); at most {MOST_DECISIONS:,} can be planned at once",
             fix="plan fewer runs or longer slots, or name fewer pools and power_limits_w for each run",
         )
@@ -47,15 +47,16 @@ def check_by_gangs(week: Week, options: PlanOptions, programs: int) -> None:
             f'method = "scale" plans a week from its start and on its forecast; it does not know {asked}',
             fix='take method = "gangs" or "auto" in [plan], or leave this out',
         )
-    decisions = _decisions(week) * programs
-    if decisions > MOST_DECISIONS:
+    count = decisions(week) * programs
+    if count > MOST_DECISIONS:
         raise ConfigError(
-            f"the week has {decisions:,} decisions with {asked}; at most {MOST_DECISIONS:,} can be planned at once",
+            f"the week has {count:,} decisions with {asked}; at most {MOST_DECISIONS:,} can be planned at once",
             why=f"{len(week.runs):,} runs in {week.grid.n_slots} slots are planned one by one, each with its pools and "
             "power limits",
             fix="plan the week anew on its forecast, or plan fewer runs, longer slots or fewer paths",
         )
 
 
-def _decisions(week: Week) -> int:
+def decisions(week: Week) -> int:
+    """Return how many decisions a program has that plans every gang of a week by itself."""
     return sum(week.grid.n_slots * (len(option.points) + 1) for run in week.runs for option in run.options)

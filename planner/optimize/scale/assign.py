@@ -13,7 +13,7 @@ import numpy as np
 from planner.optimize.scale.ground import Ground, Placed
 from planner.optimize.scale.lateness import late_money
 from planner.optimize.scale.order import Order
-from planner.optimize.scale.pauses import paused
+from planner.optimize.scale.pauses import paused, whole_spells
 from planner.optimize.scale.powers import powered
 from planner.optimize.scale.responses import slot_prices
 
@@ -71,7 +71,8 @@ class Assignment:
         for g, row in self.rows[run]:
             rank = self.crowd.ranks[g]
             if int(rank.option[row]) == placed.option:
-                return bool(np.repeat(rank.is_open[row], np.diff(rank.edges))[placed.slots].all())
+                is_open = bool(np.repeat(rank.is_open[row], np.diff(rank.edges))[placed.slots].all())
+                return is_open and whole_spells(rank, row, placed.slots)
         return False
 
     def order(self) -> Ints:

@@ -53,6 +53,7 @@ class LikeRuns:
     """A class.
 
     Args:
+        runs: Places of its members.
         gpus: GPUs of all its gangs.
         room: GPUs of those gangs that may be on, per slot, shape (T,).
         options: Pools that they may use.
@@ -62,6 +63,7 @@ class LikeRuns:
         most: Most GPU-hours of work.
     """
 
+    runs: tuple[int, ...]
     gpus: float
     room: Floats
     options: tuple[ClassOption, ...]
@@ -132,6 +134,7 @@ def _class(crowd: Crowd, rows: dict[int, dict[int, tuple[float, Flags]]], runs: 
         mean_rate = rate if len(runs) == 1 else float((rates * gpus).sum() / gpus.sum())
         options.append(ClassOption(table, mean_rate, np.asarray(opened.any(axis=0) & before)))
     return LikeRuns(
+        runs=tuple(runs),
         gpus=float(gpus.sum()),
         room=room,
         options=tuple(options),

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.optimize.limits import energy_worth
 from planner.optimize.scale.classes import classes
 from planner.optimize.scale.rows import Rows
 from planner.optimize.scale.site import add_site, power_unit_kw
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from planner.optimize.scale.classes import Fineness, LikeRuns
     from planner.optimize.scale.crowd import Crowd
-    from planner.optimize.scale.rows import Model
-    from planner.optimize.scale.site import SitePart
+    from planner.optimize.scale.rows import Model, Solved
+    from planner.optimize.scale.site import BlockPart, SitePart
 
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
@@ -35,6 +38,9 @@ class Prices:
         it_kw: IT power that the aggregate program takes, kW, shape (blocks, T).
         gpus: GPUs that its classes take, shape (P, T).
         objective: Its objective, money.
+        done: Work that each class has done by the marks asked for, GPU-h, shape (classes, marks).
+        stored_kwh: What each block's battery holds at the end of each slot, kWh, shape (blocks, T); 0 without one.
+        peak_kw: Highest billed peak of each register of demand, kW, shape (registers,).
     """
 
     it: Floats
@@ -42,6 +48,9 @@ class Prices:
     it_kw: Floats
     gpus: Floats
     objective: float
+    done: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    stored_kwh: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    peak_kw: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 class Fluid:
@@ -50,10 +59,13 @@ class Fluid:
     Args:
         crowd: All gangs.
         fine: How alike runs of a class are.
+        marks: Slots by which the work that classes have done is asked for, rising.
     """
 
-    def __init__(self, crowd: Crowd, fine: Fineness) -> None:
+    def __init__(self, crowd: Crowd, fine: Fineness, marks: Sequence[int] = ()) -> None:
         week = crowd.week
+        self._marks = tuple(float(mark) for mark in marks)
+        self._done: list[Ints] = []
         self._crowd = crowd
         self._unit_kw = power_unit_kw(week)
         self._gpu_unit = max(1.0, float(crowd.in_service.sum(axis=0).max()) / 10.0)
@@ -77,8 +89,9 @@ class Fluid:
         steps, length = len(edges) - 1, np.diff(edges)
         share = rows.rows(steps, -np.inf, np.minimum.reduceat(one.room, edges[:-1]) / self._gpu_unit)
         asked = [(i, j) for i in np.flatnonzero(one.work > 0) for j in np.flatnonzero(np.isfinite(one.marks[i]))]
-        marks = sorted({float(one.marks[i, j]) for i, j in asked} | {float(week.grid.n_slots)})
+        marks = sorted({float(one.marks[i, j]) for i, j in asked} | {float(week.grid.n_slots), *self._marks})
         done = rows.columns(len(marks), -np.inf, np.inf)
+        self._done.append(done[[marks.index(mark) for mark in self._marks]])
         made = rows.rows(len(marks), 0.0, 0.0)
         rows.put(made, done, -1.0)
         rows.put(made[1:], done[:-1], 1.0)
@@ -119,8 +132,11 @@ class Fluid:
         pools = self._crowd.in_service.shape[0]
         # money and power are counted in the same unit; a step's price is spread over its slots
         it = np.array([found.row_dual[part.it_rows] for part in self._site.blocks])
+        # where nothing runs any lower price is as right to the program: below zero it would pay gangs for nothing
+        it = np.where(energy_worth(self._crowd.week) >= 0.0, np.maximum(it, 0.0), it)
         gpu = -found.row_dual[self._gpu_rows].reshape(pools, len(h)) / h * (self._unit_kw / self._gpu_unit)
         it_kw = np.array([found.values[part.it] * self._unit_kw for part in self._site.blocks])
+        owed_kw = np.array([register.owed_kw for register in self._crowd.week.demand_registers])
         taken = found.activity[self._gpu_rows].reshape(pools, len(h)) * self._gpu_unit
         return Prices(
             it,
@@ -128,4 +144,13 @@ class Fluid:
             it_kw,
             np.repeat(np.maximum(taken, 0.0), h, axis=1),
             found.objective * self._unit_kw,
+            np.array([found.values[columns] for columns in self._done]) * self._gpu_unit,
+            np.array([self._stored_kwh(part, found) for part in self._site.blocks]),
+            owed_kw + found.values[self._site.rise] * self._unit_kw,
         )
+
+    def _stored_kwh(self, part: BlockPart, found: Solved) -> Floats:
+        """Return what a block's battery holds at the end of each slot, kWh, shape (T,); 0 without one."""
+        if part.battery is None:
+            return np.zeros(self._crowd.week.grid.n_slots)
+        return np.asarray(found.values[part.battery.stored] * self._unit_kw)

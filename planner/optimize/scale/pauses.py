@@ -50,6 +50,28 @@ def paused(crowd: Crowd, rank: Rank, price: Floats, is_open: Flags, extra: Float
     return Response(least, on)
 
 
+def whole_spells(rank: Rank, row: int, slots: Ints) -> bool:
+    """Return whether slots in which a row is on are whole cells, in spells and pauses as long and as few as they must.
+
+    Args:
+        rank: The rows.
+        row: Place of the row.
+        slots: Slots in which it is on, rising, at least one.
+    """
+    on_slots = np.zeros(int(rank.edges[-1]), dtype=bool)
+    on_slots[slots] = True
+    on = np.logical_and.reduceat(on_slots, rank.edges[:-1])
+    if not np.array_equal(np.repeat(on, np.diff(rank.edges)), on_slots):
+        return False
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], on, [False]]).astype(np.int8)))
+    begins, ends = edges[::2], edges[1::2]
+    short = (ends - begins < rank.min_run[row]) & (ends < len(on))
+    if rank.running[row]:
+        short &= begins > 0
+    pauses = begins[1:] - ends[:-1]
+    return not short.any() and bool((pauses >= rank.min_pause[row]).all()) and len(begins) <= rank.most_spells[row]
+
+
 def _spells(on: Flags) -> Ints:
     """Return the count of spells of each row, shape (R,)."""
     return np.asarray(on[:, 0] + (on[:, 1:] & ~on[:, :-1]).sum(axis=1))

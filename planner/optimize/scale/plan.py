@@ -138,6 +138,30 @@ class ManyGangs:
         timing = (began, time.monotonic() - began, began + self._time_limit_s)
         return self._finish(week, crew, ground, timing, calm=True)
 
+    def finish(
+        self, week: Week, prices: Prices, places: Sequence[Placed | None], size: tuple[int, int], build_s: float
+    ) -> Plan:
+        """Return the plan that places found elsewhere come to, mended where they do not fit, bounded and improved.
+
+        Args:
+            week: All inputs.
+            prices: Prices of an aggregate program of it.
+            places: Place of every run.
+            size: Columns and rows of that program.
+            build_s: Seconds that went by before.
+
+        Raises:
+            Infeasible: The site cannot even idle.
+        """
+        began = time.monotonic()
+        deadline = began + self._time_limit_s
+        self._prices, self._size = prices, size
+        crew = _crew(week)
+        placing = pressed(crew)
+        ground = Assignment(placing)
+        _go_on(placing, ground, prices, places, deadline)
+        return self._finish(week, crew, ground, (began - build_s, build_s, deadline), calm=False)
+
     def _finish(
         self, week: Week, crew: Crowd, ground: Assignment, timing: tuple[float, float, float], *, calm: bool
     ) -> Plan:

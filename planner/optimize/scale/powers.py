@@ -41,7 +41,7 @@ def powered(crowd: Crowd, ground: Ground | None, row: Rank, on: Flags, price: Fl
     points = len(table.throughput)
     kw = np.empty((len(crowd.limits), len(slots)))
     for b in range(len(kw)):
-        kw[b] = _between(table.throughput, speed, crowd.added_kw[int(row.table[0])][:points, b, slots]) * gpus
+        kw[b] = between(table.throughput, speed, crowd.added_kw[int(row.table[0])][:points, b, slots]) * gpus
     return Placed(int(row.table[0]), int(row.option[0]), gpus, slots, speed, kw)
 
 
@@ -98,7 +98,7 @@ def _speeds(crowd: Crowd, row: Rank, on: Flags, slots: Ints, level: Ints, price:
     return speed
 
 
-def _between(throughput: Floats, speed: Floats, at: Floats) -> Floats:
+def between(throughput: Floats, speed: Floats, at: Floats) -> Floats:
     """Return values given at operating points, shape (K, S), read at a throughput per slot, shape (S,)."""
     if len(throughput) == 1:
         return np.asarray(at[0])
