@@ -26,8 +26,10 @@ def run(arguments: list[str], folder: Path) -> tuple[float, float, str]:
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "planner.cli", *arguments], cwd=folder, env=environment, capture_output=True, text=True,
-        check=True,
+        check=False,
     )  # fmt: skip
+    if done.returncode:
+        sys.exit(f"gridpace {' '.join(arguments)} ended with {done.returncode}: {done.stderr.strip()}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return time.monotonic() - started, spent_s, done.stdout
