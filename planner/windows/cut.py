@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.objective import CARBON, COST, LATENESS, WATER, Goal, Objective
+from planner.optimize.scale.goals import capped
 from planner.precedence import needed_tokens
 from planner.timegrid import TimeGrid
 from planner.week import Stage
@@ -92,9 +94,18 @@ def cut(week: Week, span: Span, state: State, pace: Pace) -> Week:
         blocks=tuple(_block(week, block, i, span, state, pace) for i, block in enumerate(week.blocks)),
         runs=tuple(_run(week, run, span, state, pace) for run in week.runs),
         tariff=_tariff(week, span, np.maximum(pace.prices.peak_kw, state.peak_kw)),
+        objective=_objective(week, pace),
         uncertainty=uncertainty,
         bands=(),
     )
+
+
+def _objective(week: Week, pace: Pace) -> Objective:
+    """Return the goals, those that count what lies above an amount at the price that the whole horizon gives them."""
+    of_site, late = capped(week, (CARBON, COST, WATER)), capped(week, (LATENESS,))
+    priced = [*zip(of_site, pace.prices.caps, strict=True), *zip(late, pace.prices.late, strict=True)]
+    whole = [goal for goal in week.objective.counted if goal.most is None]
+    return Objective(goals=(*whole, *(Goal(goal.measure, float(price)) for goal, price in priced)))
 
 
 def _signals(signals: Signals, slots: slice) -> Signals:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from planner.errors import Infeasible
+from planner.errors import ConfigError, Infeasible
 from planner.optimize.limits import block_limits
 from planner.optimize.scale import ManyGangs, check_supported
 from planner.optimize.scale.crowd import crowd
+from planner.optimize.scale.goals import valued
 from planner.optimize.scale.pressing import pressed
 from planner.optimize.solver import seconds_left
 from planner.stagger import longest_moves
@@ -51,13 +52,19 @@ def plan_by_windows(week: Week, options: PlanOptions, stage: Callable[[str], Abs
         Infeasible: Physics leaves no plan.
     """
     check_supported(week, "plan a week at a time")
+    if week.objective.order:
+        raise ConfigError(
+            "planning by windows does not know the order of measures",
+            why="each window would have an order of its own",
+            fix="weigh measures by their prices, or plan a week at a time",
+        )
     began = time.monotonic()
     deadline = began + options.time_limit_s
     moved = longest_moves(week)
     gangs = crowd(moved, [block_limits(moved, block) for block in moved.blocks])
     windows = spans(week, options.windows_h)
     with stage("pacing the whole horizon"):
-        paced = pace(pressed(gangs), [span.after for span in windows], PACE_SHARE * options.time_limit_s)
+        paced = pace(pressed(valued(gangs)), [span.after for span in windows], PACE_SHARE * options.time_limit_s)
     if paced is None:
         raise Infeasible(
             "the aggregate program of the whole horizon was not solved in the time given",

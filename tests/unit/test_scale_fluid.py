@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from planner.objective import CARBON, COST, LATENESS, WATER, Goal, Objective
 from planner.optimize.limits import block_limits
 from planner.optimize.matrix import from_pulp
 from planner.optimize.model import build
@@ -14,10 +15,12 @@ from planner.optimize.scale.certificate import Certificate
 from planner.optimize.scale.classes import EVERY_RUN, Fineness, classes
 from planner.optimize.scale.crowd import crowd
 from planner.optimize.scale.fluid import Fluid
+from planner.optimize.scale.goals import valued
 from planner.optimize.scale.plan import TOGETHER
 from planner.optimize.solver import Highs
 from tests.many_gangs import many_gangs
 from tests.weeks import make_block, make_pool, make_run, random_week, tiny_week
+from thermal.ready import tower_chiller
 
 
 def flowing(week):
@@ -34,10 +37,26 @@ def gangs(week):
     return crowd(week, [block_limits(week, block) for block in week.blocks])
 
 
+GOALS = (
+    (Goal(CARBON, 0.4, 900.0), Goal(COST, 0.5)),
+    (Goal(COST, 2.0, 300.0), Goal(WATER, 0.02), Goal(LATENESS, 0.5)),
+    (Goal(LATENESS, 30.0, 400.0), Goal(WATER, 0.1, 200.0), Goal(CARBON, -0.02)),
+    (Goal(LATENESS, 5.0, 300.0), Goal(LATENESS, 5.0, 500.0), Goal(CARBON, 0.3)),
+)
+
+
+def aiming(*goals):
+    """A crowded week with water, and goals beside its prices."""
+    week = many_gangs(9, n_runs=9, n_slots=36, n_pools=2, fill=1.2)
+    blocks = tuple(replace(block, plant=tower_chiller(block.plant.rated_it_kw)) for block in week.blocks)
+    return flowing(replace(week, blocks=blocks, objective=Objective(goals=goals)))
+
+
 WEEKS = {
     "solar, battery and a demand charge": flowing(many_gangs(5, n_runs=9, n_slots=48, n_pools=2)),
     "a ramp limit": flowing(many_gangs(6, n_runs=8, n_slots=36, n_pools=1, ramp_kw_per_min=0.8)),
     "quarter hours": flowing(many_gangs(7, n_runs=6, n_slots=96, slot_minutes=15, n_pools=1)),
+    **{f"goals {i}": aiming(*goals) for i, goals in enumerate(GOALS)},
     **{f"drawn week {seed}": flowing(random_week(seed, n_runs=4, n_slots=12)) for seed in range(8)},
 }
 
@@ -49,7 +68,7 @@ def test_the_same_fluid_program_costs_the_same_by_both_ways(name):
     matrix, _ = from_pulp(program.problem)
     record = Highs(matrix, whole=False).run(60.0)
     assert record.objective is not None
-    found = Fluid(gangs(week), EVERY_RUN).solve(60.0)
+    found = Fluid(valued(gangs(week)), EVERY_RUN).solve(60.0)
     assert found is not None
     assert found.objective == pytest.approx(record.objective * program.power_kw, rel=1e-6)
 

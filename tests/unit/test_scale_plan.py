@@ -10,7 +10,6 @@ import pytest
 
 from planner.errors import ConfigError
 from planner.evaluate import evaluate
-from planner.objective import CarbonBudget, Objective
 from planner.optimize import PlanOptions, plan
 from planner.optimize.choices import scheduled
 from planner.optimize.limits import block_limits
@@ -122,9 +121,9 @@ def test_parts_that_only_the_whole_program_plans_are_refused_by_name():
     sold = replace(week(), blocks=(replace(week().blocks[0], export=GridExport(limit_kw=10.0)), *week().blocks[1:]))
     with pytest.raises(ConfigError, match="does not know the export of block 'hall-1'"):
         plan(sold, MANY)
-    ordered = replace(week(), objective=Objective(order=("carbon",), budget=CarbonBudget(1.0, 100.0)))
-    with pytest.raises(ConfigError, match="does not know the order of measures, the carbon budget") as caught:
-        plan(ordered, replace(MANY, method="scale"))
+    both = replace(sold, blocks=(sold.blocks[0], replace(sold.blocks[1], export=GridExport(limit_kw=10.0))))
+    with pytest.raises(ConfigError, match="'hall-1', the export of block 'hall-2'") as caught:
+        plan(both, MANY)
     assert 'method = "gangs"' in caught.value.fix
 
 

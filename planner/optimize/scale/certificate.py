@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.optimize.scale.goals import water_worth
 from planner.optimize.scale.responses import respond, slot_prices
 from planner.optimize.scale.rows import Rows
 from planner.optimize.scale.site import add_site, power_unit_kw
@@ -32,8 +33,8 @@ class Certificate:
         self._site = add_site(rows, crowd.week, crowd.limits, self._unit_kw, free_it=True)
         self._it = np.concatenate([part.it for part in self._site.blocks if part.it is not None])
         self._idle_kw = np.concatenate([one.idle_kw for one in crowd.limits])
-        slot_h, per_m3 = crowd.week.grid.slot_h, crowd.week.prices.water_per_m3
-        self._water = np.concatenate([o.envelope.water_l_per_kwh / 1000.0 * per_m3 * slot_h for o in crowd.limits])
+        slot_h = crowd.week.grid.slot_h
+        self._water = np.concatenate([water_worth(crowd.week, one) * slot_h for one in crowd.limits])
         # the rows that tie IT power to gangs are what is priced: here they say nothing
         ties = np.concatenate([part.it_rows for part in self._site.blocks])
         self._model = rows.model()

@@ -60,6 +60,7 @@ class LikeRuns:
         work: GPU-hours due by D times, shape (D,).
         marks: When they are missed, slots after the start, shape (D, J).
         price: Money per GPU-hour missing.
+        weight: Mean weight of lateness of its GPUs.
         most: Most GPU-hours of work.
     """
 
@@ -70,6 +71,7 @@ class LikeRuns:
     work: Floats
     marks: Floats
     price: float
+    weight: float
     most: float
 
 
@@ -141,6 +143,7 @@ def _class(crowd: Crowd, rows: dict[int, dict[int, tuple[float, Flags]]], runs: 
         work=asked,
         marks=marks,
         price=float((dues.price[runs] * gpus).sum() / gpus.sum()),
+        weight=float(sum(week.runs[r].lateness_weight * week.runs[r].gpus for r in runs) / gpus.sum()),
         most=float(((dues.most_h[runs] + more.sum(axis=1)) * gpus).sum()),
     )
 

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.decimals import LAST
+from planner.objective import CARBON, COST, WATER
+from planner.optimize.objectives import NOT_PAID
 from planner.optimize.scale.battery import reserve_need_h
+from planner.optimize.scale.goals import L_PER_M3
 from planner.optimize.scale.rows import Rows
 from planner.optimize.scale.site import add_site, power_unit_kw
 from planner.schedule import BlockSchedule
@@ -38,11 +41,13 @@ class Dispatched:
         blocks: Decisions per block.
         terms: Term of the objective -> money, lateness aside.
         cooling_kwh: Cooling energy per block by the program's curves.
+        measures: Measure -> what the plan comes to in it, lateness aside.
     """
 
     blocks: tuple[BlockSchedule, ...]
     terms: dict[str, float]
     cooling_kwh: tuple[float, ...]
+    measures: dict[str, float]
 
     @property
     def money(self) -> float:
@@ -71,6 +76,12 @@ class Dispatcher:
             if store is not None and battery is not None and battery.reserve is not None:
                 low = np.tile(store.min_share * store.energy_kwh / unit + reserve_need_h(store) * load, 2)
                 self._model.side_rows(battery.reserve, low, np.full(len(low), np.inf))
+        water_l = self._water_l(it_kw)
+        per_m3 = crowd.week.prices.water_per_m3
+        known = {CARBON: 0.0, COST: water_l / L_PER_M3 * per_m3, WATER: water_l}
+        for cap in self._site.caps:
+            most = ((cap.goal.most or 0.0) - known[cap.goal.measure]) / (cap.scale * unit)
+            self._model.side_rows(cap.row, np.array([-np.inf]), np.array([most]))
         found = self._model.run(seconds)
         if found is None:
             return None
@@ -94,7 +105,19 @@ class Dispatcher:
             for one, part in zip(crowd.limits, self._site.blocks, strict=True)
         )
         h = crowd.week.grid.slot_h
-        return Dispatched(blocks, self._terms(values, it_kw), tuple(float(c.sum()) * h for c in cooling))
+        terms = self._terms(values, it_kw)
+        import_kw = np.sum([values[part.grid] * unit for part in self._site.blocks], axis=0)
+        measures = {
+            CARBON: float(crowd.week.signals.ci_gco2_per_kwh @ import_kw) / 1000.0 * h,
+            COST: sum(money for name, money in terms.items() if name not in NOT_PAID),
+            WATER: water_l,
+        }
+        return Dispatched(blocks, terms, tuple(float(c.sum()) * h for c in cooling), measures)
+
+    def _water_l(self, it_kw: Floats) -> float:
+        """Return the water that loads take, L."""
+        h, limits = self._crowd.week.grid.slot_h, self._crowd.limits
+        return sum(float(one.envelope.water_l_per_kwh @ kw) * h for one, kw in zip(limits, it_kw, strict=True))
 
     def _terms(self, values: Floats, it_kw: Floats) -> dict[str, float]:
         week, unit = self._crowd.week, self._unit_kw

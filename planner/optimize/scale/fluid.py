@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.objective import LATENESS
 from planner.optimize.limits import energy_worth
 from planner.optimize.scale.classes import classes
+from planner.optimize.scale.goals import capped
 from planner.optimize.scale.rows import Rows
 from planner.optimize.scale.site import add_site, power_unit_kw
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
+    from planner.objective import Goal
     from planner.optimize.scale.classes import Fineness, LikeRuns
     from planner.optimize.scale.crowd import Crowd
     from planner.optimize.scale.rows import Model, Solved
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 HAIR = 1e-9
+ABOVE_SHARE = 1e-4  # of an amount that a goal leaves free: less above it is none
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Prices:
         done: Work that each class has done by the marks asked for, GPU-h, shape (classes, marks).
         stored_kwh: What each block's battery holds at the end of each slot, kWh, shape (blocks, T); 0 without one.
         peak_kw: Highest billed peak of each register of demand, kW, shape (registers,).
+        late: Price of each goal of lateness that counts what is above an amount, money per GPU-h, shape (goals,).
+        caps: Price of each other goal that counts what is above an amount, money per unit of it, shape (goals,).
     """
 
     it: Floats
@@ -51,6 +57,8 @@ class Prices:
     done: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     stored_kwh: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     peak_kw: Floats = field(default_factory=lambda: np.zeros(0))
+    late: Floats = field(default_factory=lambda: np.zeros(0))
+    caps: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 class Fluid:
@@ -74,15 +82,24 @@ class Fluid:
         rows = Rows()
         self._site: SitePart = add_site(rows, week, crowd.limits, self._unit_kw, free_it=True)
         self._gpu_rows = rows.rows(crowd.in_service.shape[0] * (len(self._edges) - 1), -np.inf, self._room(crowd))
+        self._late = [self._add_late(rows, goal) for goal in capped(week, (LATENESS,))]
         self.classes = classes(crowd, fine)
         for one in self.classes:
             self._add_class(rows, one)
         self._model: Model = rows.model()
+        self._free: dict[int, float] = {}
         self.size = (self._model.n_columns, self._model.n_rows)
 
     def _room(self, crowd: Crowd) -> Floats:
         """GPUs in service per pool and step, the fewest of its slots, in units of GPUs."""
         return np.asarray(np.minimum.reduceat(crowd.in_service, self._edges[:-1], axis=1).ravel() / self._gpu_unit)
+
+    def _add_late(self, rows: Rows, goal: Goal) -> Ints:
+        """Add a goal of lateness that counts what lies above an amount: its row, which classes fill."""
+        over = rows.columns(1, 0.0, np.inf, goal.money_per_unit * self._gpu_unit / self._unit_kw)
+        row = rows.rows(1, -np.inf, (goal.most or 0.0) / self._gpu_unit)
+        rows.put(row, over, -1.0)
+        return row
 
     def _add_class(self, rows: Rows, one: LikeRuns) -> None:
         week, edges, h = self._crowd.week, self._edges, self._crowd.week.grid.slot_h
@@ -99,6 +116,8 @@ class Fluid:
             short = rows.columns(1, 0.0, np.inf, one.price * self._gpu_unit / self._unit_kw)
             due = rows.rows(1, one.work[i] / self._gpu_unit, np.inf)
             rows.put(due, short, 1.0)
+            for row in self._late:
+                rows.put(row, short, one.weight)
             rows.put(due, done[[marks.index(float(one.marks[i, j]))]], 1.0)
         rows.put(rows.rows(1, -np.inf, one.most / self._gpu_unit), done[-1:], 1.0)
         for option in one.options:
@@ -123,6 +142,22 @@ class Fluid:
                     rows.put(made[m], x, np.maximum(inside, 0.0) * option.rate * float(throughput) * h)
                     before = mark
 
+    def aim_below(self, measures: Mapping[str, float]) -> bool:
+        """Lower the amounts that goals of the site leave free by what whole gangs are above them; say whether any is.
+
+        Args:
+            measures: Measure -> what whole gangs come to in it.
+        """
+        above = False
+        for i, cap in enumerate(self._site.caps):
+            most, value = cap.goal.most or 0.0, measures[cap.goal.measure]
+            if value > most + ABOVE_SHARE * abs(most):
+                self._free[i] = self._free.get(i, most) - (value - most)
+                side = np.array([self._free[i] / (cap.scale * self._unit_kw)])
+                self._model.side_rows(cap.row, np.array([-np.inf]), side)
+                above = True
+        return above
+
     def solve(self, seconds: float, *, interior: bool = False) -> Prices | None:
         """Return the prices of the aggregate program, or None if it was not solved in time."""
         found = self._model.run(seconds, interior=interior)
@@ -136,6 +171,7 @@ class Fluid:
         it = np.where(energy_worth(self._crowd.week) >= 0.0, np.maximum(it, 0.0), it)
         gpu = -found.row_dual[self._gpu_rows].reshape(pools, len(h)) / h * (self._unit_kw / self._gpu_unit)
         it_kw = np.array([found.values[part.it] * self._unit_kw for part in self._site.blocks])
+        per_gpu_h = self._unit_kw / self._gpu_unit
         owed_kw = np.array([register.owed_kw for register in self._crowd.week.demand_registers])
         taken = found.activity[self._gpu_rows].reshape(pools, len(h)) * self._gpu_unit
         return Prices(
@@ -147,6 +183,8 @@ class Fluid:
             np.array([found.values[columns] for columns in self._done]) * self._gpu_unit,
             np.array([self._stored_kwh(part, found) for part in self._site.blocks]),
             owed_kw + found.values[self._site.rise] * self._unit_kw,
+            np.array([-min(0.0, float(found.row_dual[row[0]])) for row in self._late]) * per_gpu_h,
+            np.array([-min(0.0, float(found.row_dual[cap.row[0]])) / cap.scale for cap in self._site.caps]),
         )
 
     def _stored_kwh(self, part: BlockPart, found: Solved) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,6 +50,12 @@ def token_course(crowd: Crowd, run: int, placed: Placed | None) -> TokenCourse:
 def lateness_money(crowd: Crowd, places: Sequence[Placed | None]) -> float:
     """Return the price of all work that is missing at its marks, money, with lost time at the highest rate."""
     return sum(late_money(crowd, run, placed) for run, placed in enumerate(places))
+
+
+def late_gpu_h(crowd: Crowd, places: Sequence[Placed | None]) -> float:
+    """Return the measure of lateness: GPU-hours of work missing at marks, times the runs' weights."""
+    weight = np.array([run.lateness_weight for run in crowd.week.runs])
+    return lateness_money(replace(crowd, dues=replace(crowd.dues, price=weight)), places)
 
 
 def late_money(crowd: Crowd, run: int, placed: Placed | None) -> float:

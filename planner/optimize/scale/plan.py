@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.objective import LATENESS
 from planner.optimize.limits import block_limits, energy_worth
 from planner.optimize.scale.assign import SOFT, Assignment
 from planner.optimize.scale.certificate import Certificate
@@ -15,13 +15,14 @@ from planner.optimize.scale.classes import Fineness
 from planner.optimize.scale.crowd import crowd
 from planner.optimize.scale.dispatching import Dispatcher
 from planner.optimize.scale.fluid import Fluid, Prices
+from planner.optimize.scale.goals import capped, free_late, valued
 from planner.optimize.scale.known import known_places
-from planner.optimize.scale.lateness import late_money, lateness_money
+from planner.optimize.scale.lateness import late_money
 from planner.optimize.scale.pressing import pressed
 from planner.optimize.scale.room import clear, make_room
+from planner.optimize.scale.standing import standing
 from planner.optimize.scale.supported import check_supported
 from planner.optimize.scale.told import plan_of
-from planner.optimize.scale.unserved import unserved
 from planner.optimize.solver import seconds_left
 from planner.stagger import longest_moves
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from planner.optimize.choices import Choices
     from planner.optimize.scale.crowd import Crowd
-    from planner.optimize.scale.dispatching import Dispatched
     from planner.optimize.scale.ground import Placed
     from planner.schedule import Plan
     from planner.week import Week
@@ -47,27 +47,8 @@ LEAST_BATCH, MOST_FILLED, MOST_MOVED = 2, 32, 8  # gangs that answer at once, at
 SWEEPS, REPLAN_SWEEPS = 12, 3
 WORTH_A_SWEEP = 2e-4  # share of the objective that a sweep must bring
 MOST_IDLE = 2  # sweeps that bring less, one after the other
+AIMS = 2  # times that gangs are placed anew where they are above an amount that goals leave free
 PRICE_SHARE = 0.6  # of the time left: prices
-
-
-@dataclass(frozen=True)
-class Standing:
-    """The best plan so far.
-
-    Args:
-        places: Place of every run.
-        dispatched: What the site does for it.
-        lateness: Price of missing work, money.
-    """
-
-    places: tuple[Placed | None, ...]
-    dispatched: Dispatched
-    lateness: float
-
-    @property
-    def money(self) -> float:
-        """Objective, money."""
-        return self.dispatched.money + self.lateness
 
 
 class ManyGangs:
@@ -98,26 +79,49 @@ class ManyGangs:
         began = time.monotonic()
         deadline = began + self._time_limit_s
         crew = _crew(week)
-        placing = pressed(crew)
+        placing = pressed(valued(crew))
         fluid = Fluid(placing, TOGETHER)
         self._size = fluid.size
         build_s = time.monotonic() - began
         self._prices = fluid.solve(PRICE_SHARE * seconds_left(deadline), interior=True) or _flat(crew)
-        ground = Assignment(placing)
-        if start is not None:
+        if self._prices.late.any():
+            placing = pressed(valued(crew, self._prices.late))
+        timing, bounding = (began, build_s, deadline), self._prices
+        if start is not None and not week.objective.goals:
+            ground = Assignment(placing)
             _go_on(placing, ground, self._prices, known_places(placing, start, self._prices), deadline)
-        else:
-            batches = _batches(ground.order(), MOST_FILLED)
-            ground.fill(self._prices, batches, CROWDING[0])
-            for crowding in CROWDING[1:]:
-                if ground.ground.crowded and seconds_left(deadline) > 0.0:
-                    ground.settle(batches, crowding)
-                    # from now on only those move that are in each other's way
-                    crowded = ground.crowded()
-                    batches = [batch[crowded[batch]] for batch in batches if crowded[batch].any()]
-            ground.place_all(clear(placing, ground), LAST_TRIES)
-            ground.in_order()
-        return self._finish(week, crew, ground, (began, build_s, deadline), calm=start is not None)
+            return self._finish(week, crew, ground, timing, calm=True)
+        ground = _placed(placing, self._prices, deadline)
+        if week.objective.counted:
+            ground = self._aimed_below(crew, fluid, ground, deadline)
+        if start is not None:
+            # what counts is another measure than the plan to begin with was made for: the better one of both is taken
+            known, site = Assignment(placing), Dispatcher(crew)
+            _go_on(placing, known, self._prices, known_places(placing, start, self._prices), deadline)
+            ground = min((ground, known), key=lambda one: standing(crew, site, one).money)
+        return self._finish(week, crew, ground, timing, calm=False, bounding=bounding)
+
+    def _aimed_below(self, crew: Crowd, fluid: Fluid, ground: Assignment, deadline: float) -> Assignment:
+        """Place gangs again where whole ones are above an amount that goals leave free: the program aims below it then.
+
+        The prices of the better try stay.
+        """
+        assert self._prices is not None
+        site = Dispatcher(crew)
+        first = standing(crew, site, ground)
+        least, measures = first.money, first.measures
+        for _ in range(AIMS):
+            if not fluid.aim_below(measures) or seconds_left(deadline) <= 0.0:
+                break
+            prices = fluid.solve(PRICE_SHARE * seconds_left(deadline), interior=True)
+            if prices is None:
+                break
+            tried = _placed(pressed(valued(crew, prices.late)), prices, deadline)
+            found = standing(crew, site, tried)
+            measures = found.measures
+            if found.money < least:
+                least, ground, self._prices = found.money, tried, prices
+        return ground
 
     def replan(self, week: Week) -> Plan:
         """Return the plan of a week that differs from the last in what pools and blocks may take, from that plan on.
@@ -132,7 +136,7 @@ class ManyGangs:
             raise ValueError("there is no last plan of the same runs and slots")
         began = time.monotonic()
         crew = _crew(week)
-        placing = pressed(crew)
+        placing = pressed(valued(crew, self._prices.late))
         ground = Assignment(placing)
         _go_on(placing, ground, self._prices, self._places, began + self._time_limit_s)
         timing = (began, time.monotonic() - began, began + self._time_limit_s)
@@ -157,22 +161,31 @@ class ManyGangs:
         deadline = began + self._time_limit_s
         self._prices, self._size = prices, size
         crew = _crew(week)
-        placing = pressed(crew)
+        placing = pressed(valued(crew, self._prices.late))
         ground = Assignment(placing)
         _go_on(placing, ground, prices, places, deadline)
         return self._finish(week, crew, ground, (began - build_s, build_s, deadline), calm=False)
 
     def _finish(
-        self, week: Week, crew: Crowd, ground: Assignment, timing: tuple[float, float, float], *, calm: bool
+        self,
+        week: Week,
+        crew: Crowd,
+        ground: Assignment,
+        timing: tuple[float, float, float],
+        *,
+        calm: bool,
+        bounding: Prices | None = None,
     ) -> Plan:
-        """Certify and improve; where `calm`, only late runs and a few beside them may move."""
+        """Certify, at the prices of the plan or at others, and improve; where `calm`, only late runs and a few move."""
         assert self._prices is not None
         began, build_s, deadline = timing
         ground.aim(self._prices, 1.0, SOFT)
         # a plan without a bound is none: it is made even when the time is over
-        bound = Certificate(crew).bound(self._prices.it, self._prices.gpu, np.inf)
+        prices = bounding or self._prices
+        bound = Certificate(valued(crew, prices.late)).bound(prices.it, prices.gpu, np.inf)
+        bound -= free_late(crew.week, prices.late)
         dispatcher = Dispatcher(crew)
-        best = _standing(crew, dispatcher, ground)
+        best = standing(crew, dispatcher, ground)
         order, draw, idle, repaired = ground.order(), np.random.default_rng(0), 0, False
         for _ in range(REPLAN_SWEEPS if calm else SWEEPS):
             late = _late(ground, order)
@@ -190,14 +203,14 @@ class ManyGangs:
                     if seconds_left(deadline) <= 0.0:
                         break
                     ground.improve(batch)
-            found = _standing(crew, dispatcher, ground)
+            found = standing(crew, dispatcher, ground)
             gained, best = best.money - found.money, min(best, found, key=lambda one: one.money)
             idle = idle + 1 if gained < WORTH_A_SWEEP * abs(best.money) else 0
             if idle == MOST_IDLE:
                 break
         self._places = best.places
         quality = (bound, self._gap_target, build_s, time.monotonic() - began - build_s, self._size)
-        return plan_of(week, crew, best.places, best.dispatched, best.lateness, quality)
+        return plan_of(week, crew, best, quality)
 
 
 def plan_many(week: Week, gap_target: float, time_limit_s: float, start: Choices | None = None) -> Plan:
@@ -216,20 +229,30 @@ def _flat(crew: Crowd) -> Prices:
     worth = energy_worth(crew.week) * crew.week.grid.slot_h
     it = np.repeat(worth[None], len(crew.limits), axis=0)
     most_kw = np.array([one.it_max_kw for one in crew.limits])
-    return Prices(it, np.zeros_like(crew.in_service), most_kw, crew.in_service, 0.0)
-
-
-def _standing(crew: Crowd, dispatcher: Dispatcher, ground: Assignment) -> Standing:
-    found = dispatcher.dispatch(ground.ground.it_kw, np.inf)
-    if found is None:
-        raise unserved(crew.week)
-    return Standing(tuple(ground.places), found, lateness_money(crew, ground.places))
+    late = np.zeros(len(capped(crew.week, (LATENESS,))))
+    return Prices(it, np.zeros_like(crew.in_service), most_kw, crew.in_service, 0.0, late=late)
 
 
 def _late(ground: Assignment, order: Ints) -> Ints:
     """Return the runs that miss a deadline, the dearest first."""
     money = np.array([late_money(ground.crowd, run, ground.places[run]) for run in order.tolist()])
     return order[np.argsort(-money, kind="stable")][: np.count_nonzero(money)]
+
+
+def _placed(placing: Crowd, prices: Prices, deadline: float) -> Assignment:
+    """Place all gangs by prices, at first though there may be no room."""
+    ground = Assignment(placing)
+    batches = _batches(ground.order(), MOST_FILLED)
+    ground.fill(prices, batches, CROWDING[0])
+    for crowding in CROWDING[1:]:
+        if ground.ground.crowded and seconds_left(deadline) > 0.0:
+            ground.settle(batches, crowding)
+            # from now on only those move that are in each other's way
+            crowded = ground.crowded()
+            batches = [batch[crowded[batch]] for batch in batches if crowded[batch].any()]
+    ground.place_all(clear(placing, ground), LAST_TRIES)
+    ground.in_order()
+    return ground
 
 
 def _go_on(crew: Crowd, ground: Assignment, prices: Prices, places: Sequence[Placed | None], deadline: float) -> None:

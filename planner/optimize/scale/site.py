@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.objective import COST
 from planner.optimize.curves import highest_segments
 from planner.optimize.limits import POWER_MARGIN, energy_worth
 from planner.optimize.scale.battery import add_battery
+from planner.optimize.scale.goals import add_caps, import_worth, water_worth, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from planner.optimize.limits import BlockLimits
     from planner.optimize.scale.battery import BatteryPart
+    from planner.optimize.scale.goals import CapRow
     from planner.optimize.scale.rows import Rows
     from planner.week import Week
 
@@ -47,10 +50,11 @@ class BlockPart:
 
 @dataclass(frozen=True)
 class SitePart:
-    """All blocks, and the rise of each register of demand."""
+    """All blocks, the rise of each register of demand, and the rows of goals that count what is above an amount."""
 
     blocks: tuple[BlockPart, ...]
     rise: Ints
+    caps: tuple[CapRow, ...] = ()
 
 
 def power_unit_kw(week: Week) -> float:
@@ -71,12 +75,13 @@ def add_site(rows: Rows, week: Week, limits: Sequence[BlockLimits], unit_kw: flo
             rows tell the load.
     """
     blocks = tuple(_add_block(rows, week, one, unit_kw, free_it=free_it) for one in limits)
-    return SitePart(blocks, _add_peaks(rows, week, [block.grid for block in blocks], unit_kw))
+    site = SitePart(blocks, _add_peaks(rows, week, [block.grid for block in blocks], unit_kw))
+    return replace(site, caps=tuple(add_caps(rows, week, limits, site, unit_kw)))
 
 
 def _add_block(rows: Rows, week: Week, limits: BlockLimits, unit_kw: float, *, free_it: bool) -> BlockPart:
-    n, slot_h, prices = week.grid.n_slots, week.grid.slot_h, week.prices
-    grid = rows.columns(n, 0.0, limits.import_kw / unit_kw, energy_worth(week) * slot_h)
+    n, slot_h = week.grid.n_slots, week.grid.slot_h
+    grid = rows.columns(n, 0.0, limits.import_kw / unit_kw, import_worth(week) * slot_h)
     solar = rows.columns(n, 0.0, limits.solar_kw / unit_kw) if limits.solar_kw.any() else None
     wind = rows.columns(n, 0.0, limits.wind_kw / unit_kw) if limits.block.wind else None
     balance = rows.rows(n, 0.0, 0.0)
@@ -86,8 +91,7 @@ def _add_block(rows: Rows, week: Week, limits: BlockLimits, unit_kw: float, *, f
     it = cooling = None
     it_rows = balance
     if free_it:
-        water = limits.envelope.water_l_per_kwh / 1000.0 * prices.water_per_m3 * slot_h
-        it = rows.columns(n, limits.idle_kw / unit_kw, limits.it_max_kw / unit_kw, water)
+        it = rows.columns(n, limits.idle_kw / unit_kw, limits.it_max_kw / unit_kw, water_worth(week, limits) * slot_h)
         cooling = rows.columns(n, 0.0, np.inf)
         it_rows = rows.rows(n, limits.idle_kw / unit_kw, limits.idle_kw / unit_kw)
         rows.put(it_rows, it, 1.0)
@@ -99,7 +103,9 @@ def _add_block(rows: Rows, week: Week, limits: BlockLimits, unit_kw: float, *, f
     if limits.block.battery is not None:
         load = [column for column in (it, cooling) if column is not None]
         own = [source for source in (solar, wind) if source is not None]
-        battery = add_battery(rows, limits.block.battery, week.grid.n_slots, slot_h, unit_kw, (load, own))
+        store = limits.block.battery
+        worn = replace(store, wear_cost_per_kwh=store.wear_cost_per_kwh * (1.0 + whole(week, COST)))
+        battery = add_battery(rows, worn, week.grid.n_slots, slot_h, unit_kw, (load, own))
         rows.put(balance, battery.discharge, 1.0)
         rows.put(balance, battery.charge, -1.0)
     return BlockPart(it, cooling, grid, solar, wind, battery, it_rows, balance)
@@ -141,7 +147,8 @@ def _ramp_rows(rows: Rows, limits: BlockLimits, it: Ints, unit_kw: float) -> Non
 def _add_peaks(rows: Rows, week: Week, grids: Sequence[Ints], unit_kw: float) -> Ints:
     rises = []
     for register in week.demand_registers:
-        rise = rows.columns(1, (register.least_kw - register.owed_kw) / unit_kw, np.inf, register.charge_per_kw)
+        charge = register.charge_per_kw * (1.0 + whole(week, COST))
+        rise = rows.columns(1, (register.least_kw - register.owed_kw) / unit_kw, np.inf, charge)
         rises.append(rise)
         slots = np.flatnonzero(register.interval >= 0)
         _, place, counts = np.unique(register.interval[slots], return_inverse=True, return_counts=True)

@@ -18,10 +18,6 @@ def unsupported(week: Week) -> tuple[str, ...]:
     found += [f"power purchase agreement {ppa.name!r}" for ppa in week.ppas]
     found += [f"site {other.name!r}" for other in week.others]
     found += deep_parts(week)
-    objective = week.objective
-    found += ["the order of measures"] if objective.order else []
-    found += ["the carbon budget"] if objective.budget is not None else []
-    found += [f"a level of {name}" for name in dict.fromkeys(goal.measure for goal in objective.goals)]
     return tuple(found)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.objective import MEASURES
 from planner.optimize.extract import BELOW_A_STEP, LIMIT_STEPS_PER_W
 from planner.optimize.limits import energy_worth
 from planner.optimize.scale.lateness import token_course
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from planner.optimize.scale.crowd import Crowd
     from planner.optimize.scale.dispatching import Dispatched
     from planner.optimize.scale.ground import Placed
+    from planner.optimize.scale.standing import Standing
     from planner.week import Week
 
     Floats = npt.NDArray[np.float64]
@@ -33,9 +35,7 @@ KEPT_SHARE = 1e-5  # of the tokens due: below it a promise counts as kept
 def plan_of(
     week: Week,
     crowd: Crowd,
-    places: Sequence[Placed | None],
-    dispatched: Dispatched,
-    lateness: float,
+    standing: Standing,
     quality: tuple[float, float, float, float, tuple[int, int]],
 ) -> Plan:
     """Return the plan.
@@ -43,13 +43,14 @@ def plan_of(
     Args:
         week: The week as it was given.
         crowd: Its gangs as they were planned.
-        places: Place of every run.
-        dispatched: What the site does.
-        lateness: Price of missing work, money.
+        standing: Where they stand, what the site does and what that comes to.
         quality: Bound, gap target, seconds to build and to solve, columns and rows of the aggregate program.
     """
     least, gap_target, build_s, solve_s, (columns, rows) = quality
-    terms = dispatched.terms | {"lateness": lateness, "heat": 0.0}
+    places, dispatched = standing.places, standing.dispatched
+    terms = dispatched.terms | {"lateness": standing.lateness, "heat": 0.0}
+    if week.objective.counted:
+        terms["goals"] = standing.goals
     objective = sum(terms.values())
     bound = min(least, objective)
     gap = 0.0
@@ -71,6 +72,7 @@ def plan_of(
         solve_s=solve_s,
         size=(("columns", columns), ("rows", rows), ("binaries", 0), ("cuts", 0)),
         cooling=_cooling(crowd, dispatched),
+        measures=tuple((name, standing.measures[name]) for name in MEASURES),
     )
 
 
