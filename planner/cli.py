@@ -27,6 +27,7 @@ from planner.frontier_command import frontier_command
 from planner.json_output import json_errors, print_json
 from planner.kubernetes_command import kubernetes_command
 from planner.recipe_command import recipe_group
+from planner.replan_command import replan_command
 from planner.replay_command import replay_command
 from planner.respond_command import respond_command
 from planner.serve_command import serve_command, token_command
@@ -65,8 +66,8 @@ def cli() -> None:
 def plan_command(
     site: Path,
     week: str | None,
-    out: Path | None,
     month: str | None,
+    out: Path | None,
     as_json: bool,
     issued_at: str | None,
     time_limit: float | None,
@@ -78,8 +79,8 @@ def plan_command(
     Exits with 3 where the judge finds a promise broken that the plan does not name itself.
     """
     with json_errors(as_json), clean_stdout():
-        with stage("reading the site and its series"):
         horizon = one_horizon(week, month)
+        with stage("reading the site and its series"):
             from planner.inputs import read_week
 
             made_from, gathered = read_week(
@@ -97,8 +98,8 @@ def plan_command(
             gap_target=made_from.plan.gap_target if gap is None else gap,
             time_limit_s=made_from.plan.time_limit_s if time_limit is None else time_limit,
             method=made_from.plan.method,
-        )
             windows_h=made_from.plan.windows_h or 0.0,
+        )
         for label in (*gathered.labels, *point_notes(gathered)):
             note(f"note: {label}")
         outcome, found = plan_or_mends(gathered, options, stage)
@@ -303,6 +304,7 @@ cli.add_command(forecast_command)
 cli.add_command(explain_command)
 cli.add_command(frontier_command)
 cli.add_command(backtest_command)
+cli.add_command(replan_command)
 cli.add_command(replay_command)
 cli.add_command(sources_group)
 cli.add_command(serve_command)

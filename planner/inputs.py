@@ -12,6 +12,7 @@ from planner.geography import one_site_only
 from planner.hindsight import replay_actual
 from planner.kept_series import read_series, series_file
 from planner.outlook import actual_signals
+from planner.rolling.behind import as_made_from
 from planner.sources.cache import ResponseCache, default_folder
 from planner.terminal import note
 from planner.timegrid import horizon_name, zone
@@ -56,7 +57,8 @@ def week_of(header: Calendar, site: Path, home: Path, *, offline: bool) -> Week:
     """
     name = horizon_name(header.valid_from, header.valid_until, zone(header.timezone))
     kept = read_series(series_file(home, header.calendar_id), header)
-    _, week = read_week(site, week=name, issued_at=header.issued_at, offline=offline, kept=kept)
+    _, gathered = read_week(site, week=name, issued_at=header.issued_at, offline=offline, kept=kept)
+    week = as_made_from(gathered, header)
     if header.inputs.get("week", {}).get("sha256") == week.sha256:
         return week
     label = (

@@ -39,3 +39,7 @@ class RollingTable(Table):
     change_cost_per_gpu_h: Money = Field(
         default=0.001, description="what a GPU-hour turned on or off against what was announced costs, money"
     )
+    daily: bool = Field(
+        default=False,
+        description="whether the service plans the running week anew each day, going on from the calendar in force",
+    )

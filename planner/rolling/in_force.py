@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from planner.schedule import BlockSchedule, RunSchedule, Schedule
     from planner.week import Week
+    from power.events import ImportLimit
 
     Floats = npt.NDArray[np.float64]
 
@@ -34,12 +35,14 @@ class InForce:
         frozen_slot: First slot in which starts, stops and pools may change: those before it are ordered already, and
             only power limits and what stands behind the meter follow what is newly known.
         change_cost_per_gpu_h: What it costs to turn a GPU-hour on or off against what was announced, money.
+        limits: Import that was promised to grid events.
     """
 
     schedule: Schedule
     slot: int
     frozen_slot: int
     change_cost_per_gpu_h: float = 0.0
+    limits: tuple[ImportLimit, ...] = ()
 
     def __post_init__(self) -> None:
         if self.slot < 0 or self.frozen_slot < self.slot:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from planner.errors import Infeasible
 from planner.rolling.held import held
 from planner.rolling.in_force import changed_gpu_h, gone_on
+from planner.rolling.limits import with_limits
 from planner.slots import places
 from planner.stochastic.plan import plan
 
@@ -83,4 +84,4 @@ def _at(week: Week, decided: RunSchedule) -> tuple[tuple[str, int] | None, ...]:
 
 
 def _hold(program: Program, places: Places, matrix: Matrix, *, in_force: InForce) -> Held:
-    return held(program, places, matrix, in_force)
+    return held(program, places, with_limits(program, matrix, in_force.limits, in_force.slot), in_force)

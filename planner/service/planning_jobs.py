@@ -15,6 +15,7 @@ from planner.ledger.issued import issued_input
 from planner.optimize import PlanOptions
 from planner.outlook import gather_signals
 from planner.pipeline import plan_or_mends
+from planner.service.going_on import go_on_daily
 from planner.service.progress import progress_json, progress_until, with_progress
 from planner.service.publishing import POLICY, REPORT, Made, objections, put_forward
 from planner.summary import summary
@@ -52,13 +53,16 @@ def refresh_feeds(worker: Worker) -> str:
 
 
 def replan(worker: Worker) -> str:
-    """Put a draft of the coming week forward; after the hour of publication the policy looks at it at once."""
+    """Put a draft of the coming week forward; after the hour of publication the policy looks at it at once.
+
+    The running week is planned anew too, where the site asks for it.
+    """
     site = worker.load()
     outcome = _make(worker, site, "daily plan")
     told = f"calendar {outcome.calendar.calendar_id} is a draft"
     if worker.clock() >= _publication(site, outcome.week.grid.start):
         told += _decided(worker, site, outcome)
-    return told
+    return told + go_on_daily(worker)
 
 
 def publish_week(worker: Worker) -> str:

@@ -10,6 +10,7 @@ from planner.errors import ConfigError
 from planner.gather import gather
 from planner.kept_series import series_from
 from planner.ledger.issued import issued_input
+from planner.rolling.behind import as_made_from
 from planner.service.progress import progress_from, with_progress
 from planner.timegrid import week_name, zone
 
@@ -45,7 +46,8 @@ def stored_week(session: Session, header: Calendar, site_file: Path) -> tuple[Si
     if stood is not None:
         site = with_progress(site, progress_from(stood.content))
     name = week_name(header.valid_from, zone(header.timezone))
-    return site, gather(site, week=name, now=header.issued_at, issued_at=header.issued_at, offline=True, kept=series)
+    week = gather(site, week=name, now=header.issued_at, issued_at=header.issued_at, offline=True, kept=series)
+    return site, as_made_from(week, header)
 
 
 def stored_series(session: Session, header: Calendar) -> Gathered | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from planner.optimize import PlanOptions, plan
 from planner.publish import to_calendar
 from planner.rolling.in_force import InForce, changed_gpu_h
 from planner.rolling.replan import THAWED, replan
+from power.events import ImportLimit
 from tests.weeks import FULL_POWER, battery, make_block, make_pool, make_run, tiny_week
 
 EXACT = PlanOptions(gap_target=1e-6, time_limit_s=20.0)
@@ -133,3 +135,20 @@ def test_operating_points_that_have_passed_are_not_planned_again():
 def test_what_makes_no_sense_is_refused(slot, frozen, cost):
     with pytest.raises(ConfigError):
         InForce(plan(week([CHEAP] * 8), EXACT).schedule, slot, frozen, cost)
+
+
+def test_what_was_promised_to_an_event_is_kept_by_the_plan_that_goes_on():
+    prices = [CHEAP, CHEAP, DEAR, DEAR, CHEAP, CHEAP, DEAR, DEAR]
+    before = week(prices)
+    announced = plan(before, EXACT).schedule
+    free = to_calendar(before, announced, status="x", certified_gap=None)[0].blocks[0].import_kw
+    block, start = before.blocks[0].name, before.grid.start
+    limit = ImportLimit(start + timedelta(hours=4), start + timedelta(hours=5.5), free[3] * 1.01, block, "a cut")
+    found = replan(before, InForce(announced, 1, 1, limits=(limit,)), EXACT).found.schedule
+    assert on(found)[0]
+    assert sum(on(found)) == 4
+    assert on(found)[4:6] == [False, False]
+    kept = to_calendar(before, found, status="x", certified_gap=None)[0].blocks[0].import_kw
+    assert max(kept[4:6]) <= limit.limit_kw < free[4]
+    whole_site = replace(limit, block=None)
+    assert on(replan(before, InForce(announced, 1, 1, limits=(whole_site,)), EXACT).found.schedule)[4:6] == [False] * 2
