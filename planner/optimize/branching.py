@@ -2,6 +2,8 @@
 
 The choice of pools is where the relaxation is weakest: half a gang in each of two pools fits anywhere. A tree over
 these few choices, with hull cuts in every node, raises the bound where branching on the many on/off columns would not.
+A run that may move uses several of its options in turn: the dive settles it in one, from which a search then moves it,
+and the tree leaves it open.
 """
 
 from __future__ import annotations
@@ -44,16 +46,21 @@ class PoolTree:
 
     def __init__(self, relaxation: Relaxation, places: Places) -> None:
         self._relaxation = relaxation
-        # a run that may move uses several: its choices are left to the search
-        self._runs = {r: gang for r, gang in enumerate(places.gangs) if len(gang) > 1 and not gang[0].moves}
+        self._all = {r: gang for r, gang in enumerate(places.gangs) if len(gang) > 1}
+        self._runs = {r: gang for r, gang in self._all.items() if not gang[0].moves}
         self.enough = np.inf
         """Bound at which the tree may stop; may be set while it grows."""
-        self._columns = np.array([o.chosen for gang in self._runs.values() for o in gang], dtype=np.int64)
+        self._columns = [_settling(option) for gang in self._all.values() for option in gang]
 
     @property
     def open(self) -> bool:
         """Whether any run has a choice."""
-        return bool(self._runs)
+        return bool(self._all)
+
+    @property
+    def moving(self) -> bool:
+        """Whether any run may move from one of its options to another."""
+        return len(self._runs) < len(self._all)
 
     def dive(self, deadline: float) -> Dive | None:
         """Return pools for all runs, or None if time ran out.
@@ -63,11 +70,11 @@ class PoolTree:
         """
         choice: Choice = {}
         answer = self._solve(choice, deadline)
-        largest = max(gang[0].gpus for gang in self._runs.values())
-        for run in sorted(self._runs, key=lambda r: (-self._runs[r][0].gpus, r)):
-            if self._runs[run][0].gpus < LARGE * largest:
+        largest = max(gang[0].gpus for gang in self._all.values())
+        for run in sorted(self._all, key=lambda r: (-self._all[r][0].gpus, r)):
+            if self._all[run][0].gpus < LARGE * largest:
                 break
-            tries = [(self._solve(choice | {run: k}, deadline), k) for k in range(len(self._runs[run]))]
+            tries = [(self._solve(choice | {run: k}, deadline), k) for k in range(len(self._all[run]))]
             solved = [(a.objective, k, a) for a, k in tries if a.objective is not None and a.status == "optimal"]
             if not solved:
                 return None
@@ -76,7 +83,7 @@ class PoolTree:
         for least in (SETTLED, 0.0):
             if answer.values is None:
                 return None
-            shares = {r: _shares(g, answer.values) for r, g in self._runs.items() if r not in choice}
+            shares = {r: _shares(g, answer.values) for r, g in self._all.items() if r not in choice}
             choice |= {r: int(s.argmax()) for r, s in shares.items() if s.max() >= least}
             answer = self._solve(choice, deadline)
         return None if answer.values is None else Dive(choice, answer.values)
@@ -129,12 +136,18 @@ class PoolTree:
 
     def _solve(self, choice: Choice, deadline: float) -> Answer:
         lower, upper = [], []
-        for r, gang in self._runs.items():
-            for k in range(len(gang)):
-                lower.append(1.0 if choice.get(r) == k else 0.0)
-                upper.append(0.0 if r in choice and choice[r] != k else 1.0)
-        self._relaxation.bound_columns(self._columns, np.array(lower), np.array(upper))
+        for r, gang in self._all.items():
+            for k, option in enumerate(gang):
+                count = len(_settling(option))
+                lower += [1.0 if choice.get(r) == k and not option.moves else 0.0] * count
+                upper += [0.0 if r in choice and choice[r] != k else 1.0] * count
+        self._relaxation.bound_columns(np.concatenate(self._columns), np.array(lower), np.array(upper))
         return self._relaxation.solve(deadline, ROUNDS)
+
+
+def _settling(option: OptionPlaces) -> npt.NDArray[np.int64]:
+    """Return the columns that settle whether a run uses an option: its choice; all on-columns of one that may move."""
+    return option.on[option.on >= 0] if option.moves else np.array([option.chosen], dtype=np.int64)
 
 
 def _shares(gang: tuple[OptionPlaces, ...], x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -210,6 +210,8 @@ class Search:
             bound = other.submit(tree.certify, self._bound, self._deadline)
             try:
                 self._around(coarse, choice)
+                if tree.moving and not self._done():
+                    self._around(coarse, {r: k for r, k in choice.items() if not self._places.gangs[r][0].moves})
             except BaseException:
                 tree.enough = -np.inf
                 raise
@@ -264,10 +266,10 @@ class Search:
         lower, upper = matrix.lower.copy(), matrix.upper.copy()
         for r, k in choice.items():
             for i, option in enumerate(self._places.gangs[r]):
-                on = coarse.column[option.on[option.on >= 0]]
-                chosen = coarse.column[option.chosen]
-                lower[chosen] = upper[chosen] = float(i == k)
-                upper[on] = float(i == k)
+                upper[coarse.column[option.on[option.on >= 0]]] = float(i == k)
+                if not option.moves:
+                    chosen = coarse.column[option.chosen]
+                    lower[chosen] = upper[chosen] = float(i == k)
         highs = Highs(replace(matrix, lower=lower, upper=upper), whole=False)
         relaxed = highs.run(seconds_left(self._deadline))
         if relaxed.values is None:
