@@ -14,7 +14,6 @@ from planner.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.schedule import Schedule
     from planner.week import Run, Week
 
 KG_PER_G = 1e-3
@@ -76,29 +75,6 @@ class Stay:
     gpus: int
 
 
-@dataclass(frozen=True)
-class Moved:
-    """A run that goes on in another pool or with another count of GPUs than before.
-
-    Args:
-        run: Name of the run.
-        slot: Slot in which it goes on.
-        origin: Pool that it was in.
-        target: Pool that it goes on in.
-        gpus_before: GPUs that it had, or None where nothing says so.
-        gpus: GPUs that it goes on with.
-        way: What lies between the pools, or None in one pool.
-    """
-
-    run: str
-    slot: int
-    origin: str
-    target: str
-    gpus_before: int | None
-    gpus: int
-    way: Way | None
-
-
 def home(run: Run) -> str | None:
     """Return the pool in which a run's state lies as the horizon starts, or None where nothing says so."""
     if run.running_in is not None:
@@ -122,21 +98,6 @@ def ways_of(run: Run, stays: Sequence[Stay]) -> tuple[Way | None, ...]:
 def goes_on(run: Run, stay: Stay) -> bool:
     """Return whether a stay goes on from before the horizon, so that it needs no reload."""
     return stay.first == 0 and run.runs_on(stay.pool, stay.gpus)
-
-
-def moves_of(week: Week, schedule: Schedule) -> tuple[Moved, ...]:
-    """Return every move of a schedule, in the week's order of runs."""
-    found: list[Moved] = []
-    for decided in schedule.runs:
-        run = week.run(decided.run)
-        if not decided.stays:
-            continue
-        before = [home(run), *(stay.pool for stay in decided.stays[:-1])]
-        sizes = [run.running_gpus or run.gpus if run.running_in else None, *(s.gpus for s in decided.stays[:-1])]
-        for stay, origin, gpus, way in zip(decided.stays, before, sizes, ways_of(run, decided.stays), strict=True):
-            if origin is not None and (origin, gpus or stay.gpus) != (stay.pool, stay.gpus):
-                found.append(Moved(run.name, stay.first, origin, stay.pool, gpus, stay.gpus, way))
-    return tuple(found)
 
 
 def way_kg(week: Week, way: Way, slot: int) -> float:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.geography import transfer_kg
-from planner.moves import moves_of, way_kg
+from planner.moved import moves_of
+from planner.moves import way_kg
 from power.carbon import carbon_kg
 from power.generation import generation_kg
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
     from planner.dispatch import BlockFlows
     from planner.geography import Transfer
-    from planner.moves import Moved, Stay
+    from planner.moved import Moved
+    from planner.moves import Stay
     from planner.schedule import Schedule
     from planner.week import Week
 

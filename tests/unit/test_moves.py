@@ -11,7 +11,8 @@ from planner.baseline import asap
 from planner.errors import ConfigError
 from planner.evaluate import evaluate
 from planner.export import moves_view
-from planner.moves import Migration, Moved, Stay, Way, moves_of
+from planner.moved import Moved, moves_of
+from planner.moves import Migration, Stay, Way
 from planner.optimize import PlanOptions, plan
 from planner.optimize.choices import choices_of, scheduled
 from planner.optimize.fixed import fix
