@@ -76,13 +76,13 @@ def calendar(windows=WINDOWS, name="r1", issued=NOON - timedelta(hours=24), **ch
     return replace(made, calendar_id=called), [replace(one, calendar_id=called) for one in runs]
 
 
-def enter(ledger: Ledger, made, *, approve: bool = True, at: datetime = NOON) -> str:
-    """Enter a calendar as a draft, and approve it."""
+def enter(ledger: Ledger, made, *, approve: bool = True, at: datetime = NOON, **inputs: bytes) -> str:
+    """Enter a calendar as a draft with what is kept beside it, and approve it."""
     head, runs = made
     sealed, files = seal(head, runs)
     with ledger.writing() as session:
         ledger.enter_plan(session, head, runs, [0.2] * 24, None)
-        keep_issued(session, head.calendar_id, files, {"site": b"a site file"})
+        keep_issued(session, head.calendar_id, files, {"site": b"a site file", **inputs})
         draft(session, head.calendar_id, by="service", why="daily", at=at)
         if approve:
             decide(session, head.calendar_id, APPROVED, by="policy", why="clean", at=at)

@@ -16,7 +16,7 @@ from planner.optimize import PlanOptions
 from planner.outlook import gather_signals
 from planner.pipeline import plan_or_mends
 from planner.service.progress import progress_json, progress_until, with_progress
-from planner.service.publishing import POLICY, REPORT, Made, objections, put_forward
+from planner.service.publishing import POLICY, REPORT, SUMMARY, Made, objections, put_forward
 from planner.summary import summary
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, zone
 
@@ -111,7 +111,7 @@ def _make(worker: Worker, site: Site, why: str) -> Outcome:
         "site": worker.site_file.read_bytes(),
         "progress": progress_json(stand),
         REPORT: report_html(outcome),
-        "summary": json.dumps(summary(outcome, found, {}), allow_nan=False).encode(),
+        SUMMARY: json.dumps(summary(outcome, found, {}), allow_nan=False).encode(),
         _OBJECTIONS: json.dumps(objections(outcome)).encode(),
     }
     put_forward(worker.ledger, Made(outcome, inputs, why), by=SERVICE, at=worker.clock())

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 POLICY = "policy"
 REPORT = "report"
 """Name under which a calendar's report is kept beside what it was made from."""
+SUMMARY = "summary"
+"""The same for its figures as JSON."""
 MADE_FROM = ("site", "progress")
 """Names of the inputs that are not series: the site file, and where runs were to stand as the week begins."""
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from planner.service.live.changing import Changing
+from planner.service.readiness import Readiness
 
 if TYPE_CHECKING:
     from planner.ledger import Ledger
@@ -87,3 +88,8 @@ class ServiceState:
     def changing(self) -> Changing:
         """What all who watch the page share."""
         return Changing(self.ledger, self.site, self.clock)
+
+    @cached_property
+    def readiness(self) -> Readiness:
+        """Whether the database can be written, proved now and then."""
+        return Readiness(self.ledger, self.instance)
