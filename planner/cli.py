@@ -20,10 +20,11 @@ from planner.accounts_command import accounts_command
 from planner.backtest_command import backtest_command
 from planner.calibrate_command import calibrate_command
 from planner.command import BROKEN_PROMISES, FILE, instant
-from planner.errors import ConfigError, GridpaceError
+from planner.errors import GridpaceError
 from planner.explain_command import explain_command
 from planner.forecast_command import forecast_command
 from planner.frontier_command import frontier_command
+from planner.init_command import init_command
 from planner.json_output import json_errors, print_json
 from planner.kubernetes_command import kubernetes_command
 from planner.recipe_command import recipe_group
@@ -304,6 +305,7 @@ cli.add_command(sources_group)
 cli.add_command(serve_command)
 cli.add_command(token_command)
 cli.add_command(recipe_group)
+cli.add_command(init_command)
 export_group.add_command(slurm_command)
 export_group.add_command(kubernetes_command)
 
@@ -337,22 +339,6 @@ def check_command(calendar: Path, site: Path, as_json: bool, actual: bool, offli
             click.echo(line)
     if not found.clean or (hindsight is not None and hindsight.broken):
         raise click.exceptions.Exit(BROKEN_PROMISES)
-
-
-@cli.command("init", short_help="Write a small site file to start from.")
-@click.argument("folder", type=FILE, default=Path())
-def init_command(folder: Path) -> None:
-    """Write a small site file to start from, with its schema beside it."""
-    from planner.config import starter_files
-    from planner.export.files import write_files
-
-    files = {folder / name: text.encode() for name, text in starter_files().items()}
-    for file in files:
-        if file.exists():
-            raise ConfigError(f"{file} is there already", why="init never overwrites", fix="name another folder")
-    write_files(files)
-    for file in files:
-        click.echo(file)
 
 
 @cli.command("doctor")
