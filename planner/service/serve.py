@@ -19,7 +19,7 @@ import uvicorn
 from planner.config import load_site
 from planner.errors import ConfigError
 from planner.ledger import Ledger
-from planner.service.patience import patient_protocol
+from planner.service.patience import PatientProtocol
 from planner.service.schedule import Schedule
 from planner.service.shelf import Shelf
 from planner.service.state import Limits, ServiceState
@@ -184,7 +184,7 @@ def _config(settings: Settings, state: ServiceState) -> uvicorn.Config:
         create_app(state),
         log_config=None,
         access_log=False,  # the guard writes what is asked for, without what might be secret
-        http=patient_protocol(),
+        http=PatientProtocol,
         ws="none",
         lifespan="off",
         server_header=False,
