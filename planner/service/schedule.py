@@ -119,6 +119,7 @@ class Schedule:
         self._when = when
         self._lease = lease_name(worker.site)
         self._stop = threading.Event()
+        self._unnoted: set[str] = set()
         self._scheduler: BackgroundScheduler | None = None
         self._thread = threading.Thread(target=self._keep, name="gridpace-lease", daemon=True)
 
@@ -156,7 +157,13 @@ class Schedule:
 
     def run(self, name: str) -> None:
         """Run a job now, in this thread; one that failed and matters is tried again soon."""
-        done = run_job(self._worker, name, self._jobs[name])
+        try:
+            done = run_job(self._worker, name, self._jobs[name])
+        except GridpaceError as error:
+            # The database was away for longer than the job, but not for so long that the lease was lost.
+            LOG.warning("the job %r is done again once it can be noted: %s", name, error.what)
+            self._unnoted.add(name)
+            return
         if not done and name in _RETRIED and self._scheduler is not None:
             self._scheduler.add_job(
                 run_scheduled,
@@ -177,6 +184,8 @@ class Schedule:
                 elif not held and self._scheduler is not None:
                     LOG.warning("another instance holds the schedule now")
                     self._end(wait=False)
+                elif self._scheduler is not None:
+                    self._take_up(self._scheduler)
             except GridpaceError as error:
                 LOG.warning("the schedule waits: %s", error.what)
                 self._end(wait=False)  # without the lease another instance may begin
@@ -185,6 +194,12 @@ class Schedule:
                 self._end(wait=False)
             if self._stop.wait(self._lease_s / 3):
                 return
+
+    def _take_up(self, scheduler: BackgroundScheduler) -> None:
+        """Have done again what the database kept from being noted."""
+        for name in sorted(self._unnoted):
+            _add_once(scheduler, self._worker.site, name)
+            self._unnoted.discard(name)
 
     def _begin(self) -> None:
         site = self._worker.load()
@@ -224,7 +239,7 @@ class Schedule:
             if ended_at is None or outcome == CUT_SHORT or (outcome == FAILED and job in _RETRIED)
         }
         for job in self._jobs.keys() & (unfinished | (_AT_FIRST - ran.keys())):
-            scheduler.add_job(run_scheduled, "date", args=[name, job], id=f"{name}: {job} again", replace_existing=True)
+            _add_once(scheduler, name, job)
 
     def _end(self, *, wait: bool) -> None:
         scheduler, self._scheduler = self._scheduler, None
@@ -232,6 +247,10 @@ class Schedule:
             scheduler.shutdown(wait=wait)
         if _working.get(self._worker.site) is self:
             del _working[self._worker.site]
+
+
+def _add_once(scheduler: BackgroundScheduler, site: str, job: str) -> None:
+    scheduler.add_job(run_scheduled, "date", args=[site, job], id=f"{site}: {job} again", replace_existing=True)
 
 
 def _once(job_id: str) -> bool:
