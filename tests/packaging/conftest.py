@@ -29,3 +29,9 @@ def main_python(main_wheel, tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def hooks_python(hooks_wheel, tmp_path_factory) -> Path:
     return empty_environment(tmp_path_factory.mktemp("env-hooks") / "v", hooks_wheel)
+
+
+@pytest.fixture(scope="session")
+def service_python(main_wheel, tmp_path_factory) -> Path:
+    """An environment of what the pages install: the wheel with its extra."""
+    return empty_environment(tmp_path_factory.mktemp("env-service") / "v", f"gridpace[service] @ {main_wheel.as_uri()}")
