@@ -1,4 +1,4 @@
-"""Events of the grid as they come over the network, checked whole before any is kept."""
+"""Events of the grid, and outages of the halls, as they come over the network, checked whole before any is kept."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from planner.errors import ConfigError
-from planner.ledger.events import Received
+from planner.ledger.events import Received, outage_key
 from planner.sources.openadr import events_from
+from planner.sources.outage_file import outage_from
 
 _STAMPS = ("modificationDateTime", "createdDateTime")
 _MOST_EVENTS = 100
@@ -57,6 +58,31 @@ def incoming_events(body: bytes, site: str, by: str, now: datetime) -> list[Rece
             )
         )
     return found
+
+
+def incoming_outage(body: bytes, site: str, by: str, now: datetime) -> Received:
+    """Return the outage of a request's body.
+
+    Args:
+        body: The outage as JSON.
+        site: The site.
+        by: Whose token brought it.
+        now: Present instant, UTC: the start of an outage that names none.
+
+    Raises:
+        ConfigError: Something in it is not understood.
+    """
+    outage = outage_from(body, "body", now)
+    document: dict[str, Any] = json.loads(body)
+    content = json.dumps(document, sort_keys=True, allow_nan=False)
+    return Received(
+        site=site,
+        event=outage_key(outage.name),
+        sha256=hashlib.sha256(content.encode()).hexdigest(),
+        modified_at=_modified_at(document),
+        content=content,
+        by=by,
+    )
 
 
 def _modified_at(document: dict[str, Any]) -> datetime | None:

@@ -137,15 +137,25 @@ def stored_calendar(session: Session, calendar_id: str) -> tuple[Calendar, list[
     Raises:
         ConfigError: Its files are not in the ledger.
     """
-    if issued_file(session, calendar_id, HEADER_FILE) is None:
+    header = stored_header(session, calendar_id)
+    files = issued_files(session, calendar_id)
+    return header, [parse_run(files[entry.file], f"{calendar_id}/{entry.file}") for entry in header.runs]
+
+
+def stored_header(session: Session, calendar_id: str) -> Calendar:
+    """Return the header of a calendar as it was issued.
+
+    Raises:
+        ConfigError: Its files are not in the ledger.
+    """
+    found = issued_file(session, calendar_id, HEADER_FILE)
+    if found is None:
         raise ConfigError(
             f"the files of calendar {calendar_id[:80]!r} are not in the ledger",
             why="it was published by `gridpace plan`, which keeps them in a folder",
             fix="name a calendar that the service made",
         )
-    files = issued_files(session, calendar_id)
-    header = parse_calendar(files[HEADER_FILE], f"{calendar_id}/{HEADER_FILE}")
-    return header, [parse_run(files[entry.file], f"{calendar_id}/{entry.file}") for entry in header.runs]
+    return parse_calendar(found.content, f"{calendar_id}/{HEADER_FILE}")
 
 
 def _anew(before: Calendar, runs: Sequence[RunCalendar], at: datetime) -> tuple[Calendar, list[RunCalendar]]:

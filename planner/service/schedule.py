@@ -18,10 +18,12 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from planner.errors import GridpaceError
 from planner.ledger.jobs import CUT_SHORT, give_lease_back, last_runs, lease_name, take_lease
+from planner.service.bell import Bell
 from planner.service.drift import calibrate
-from planner.service.event_job import answer_events
+from planner.service.event_job import answer_events, event_mark, events_due, watch_events
 from planner.service.keeping_jobs import let_go, roll_up
 from planner.service.planning_jobs import publish_week, refresh_feeds, replan, watch_publication
+from planner.service.prompt import Prompt
 from planner.service.worker import FAILED, Job, Worker, run_job
 from planner.timegrid import zone
 
@@ -38,12 +40,15 @@ _RETRIED = frozenset({"replan", "publish"})
 _AT_FIRST = frozenset({"replan"})
 """What is done at once where it never was: nobody should have to wait a day for the first draft."""
 
+EVENTS = "events"
+"""The job that no other one keeps waiting: a thread of its own runs it as soon as there is something to answer."""
+
 JOBS: Mapping[str, Job] = {
     "feeds": refresh_feeds,
     "replan": replan,
     "publish": publish_week,
     "watch": watch_publication,
-    "events": answer_events,
+    "watch-events": watch_events,
     "roll-up": roll_up,
     "let-go": let_go,
     "calibrate": calibrate,
@@ -81,7 +86,7 @@ def times(site: Site) -> dict[str, Times]:
         "replan": cron(hour=service.replan_hour, minute=15),
         "publish": cron(day_of_week=service.publish_day[:3], hour=service.publish_hour, minute=0),
         "watch": cron(minute=35),
-        "events": every(seconds=20),
+        "watch-events": every(minutes=5),
         "roll-up": every(minutes=10),
         "let-go": cron(hour=3, minute=45),
         "calibrate": cron(hour=4, minute=30),
@@ -100,6 +105,7 @@ class Schedule:
 
     Args:
         worker: What jobs work with.
+        bell: Rung when an event came in to this instance.
         lease_s: Length of the lease, s: after that another instance takes over from one that was killed.
         jobs: The jobs by name.
         when: Returns when each runs.
@@ -108,12 +114,15 @@ class Schedule:
     def __init__(
         self,
         worker: Worker,
+        bell: Bell | None = None,
         *,
         lease_s: float = LEASE_S,
         jobs: Mapping[str, Job] = JOBS,
         when: Callable[[Site], dict[str, Times]] = times,
     ) -> None:
         self._worker = worker
+        self._bell = bell or Bell()
+        self._prompt: Prompt | None = None
         self._lease_s = lease_s
         self._jobs = jobs
         self._when = when
@@ -217,6 +226,8 @@ class Schedule:
         self._agree(scheduler, site)
         self._scheduler = scheduler
         scheduler.resume()
+        self._prompt = Prompt(lambda: event_mark(self._worker), self._answer_events, self._bell)
+        self._prompt.start()
         LOG.info("this instance works the schedule off")
 
     def _agree(self, scheduler: BackgroundScheduler, site: Site) -> None:
@@ -241,7 +252,15 @@ class Schedule:
         for job in self._jobs.keys() & (unfinished | (_AT_FIRST - ran.keys())):
             _add_once(scheduler, name, job)
 
+    def _answer_events(self) -> bool:
+        if not events_due(self._worker):
+            return True
+        return run_job(self._worker, EVENTS, answer_events)
+
     def _end(self, *, wait: bool) -> None:
+        prompt, self._prompt = self._prompt, None
+        if prompt is not None:
+            prompt.stop(wait=wait)
         scheduler, self._scheduler = self._scheduler, None
         if scheduler is not None:
             scheduler.shutdown(wait=wait)

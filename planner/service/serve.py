@@ -33,11 +33,12 @@ from trainer_hooks.agent.signature import sign_hmac
 from trainer_hooks.errors import HookError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import FrameType
 
     from planner.config import Site
     from planner.service.live.changing import Changing
+    from planner.service.waiting import Waiting
 
 _KEY_BYTES = 32
 _BACKLOG = 4096
@@ -120,8 +121,8 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
             offline=settings.offline,
             decided=shelf.forget,
         )
-        schedule = Schedule(worker) if settings.works else None
-        server = _Server(_config(settings, state), state.changing)
+        schedule = Schedule(worker, state.bell) if settings.works else None
+        server = _Server(_config(settings, state), (state.changing, state.waiting))
         if schedule is not None:
             schedule.start()
         ended = _told_to_end()
@@ -138,14 +139,15 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Has streams of changes end as soon as it is told to end: they would keep it until they are cut off."""
+    """Has streams of changes and requests that wait end as soon as it is told to end: they would keep it."""
 
-    def __init__(self, config: uvicorn.Config, changing: Changing) -> None:
+    def __init__(self, config: uvicorn.Config, lasting: Sequence[Changing | Waiting]) -> None:
         super().__init__(config)
-        self._changing = changing
+        self._lasting = lasting
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._changing.end()
+        for one in self._lasting:
+            one.end()
         super().handle_exit(sig, frame)
 
 

@@ -11,11 +11,11 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import func, select
 
 from planner.ledger.alarms import open_alarms
-from planner.ledger.decisions import DRAFTED, in_force, standing, standings
+from planner.ledger.decisions import DRAFTED, in_force, newest_decision, standing, standings
 from planner.ledger.hours import hours
 from planner.ledger.issued import issued_input
 from planner.ledger.jobs import lease_end, lease_name
-from planner.ledger.service_tables import AlarmRow, Decision, TelemetryHour
+from planner.ledger.service_tables import AlarmRow, TelemetryHour
 from planner.service.live.draft_summary import draft_summary
 from planner.service.live.hours import Measured, from_row
 from planner.service.publishing import SUMMARY, stored_calendar
@@ -128,7 +128,7 @@ def mark(session: Session, site: str, now: datetime) -> str:
         site: The site.
         now: The present time, UTC.
     """
-    decided = session.scalar(select(func.max(Decision.number)).where(Decision.site == site))
+    decided = newest_decision(session, site)
     alarms = session.execute(
         select(func.max(AlarmRow.number), func.count(AlarmRow.closed_at), func.max(AlarmRow.last_at)).where(
             AlarmRow.site == site
