@@ -19,6 +19,7 @@ import uvicorn
 from planner.config import load_site
 from planner.errors import ConfigError
 from planner.ledger import Ledger
+from planner.service.connections import allow_connections
 from planner.service.patience import PatientProtocol
 from planner.service.schedule import Schedule
 from planner.service.shelf import Shelf
@@ -97,6 +98,7 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
             why="without tokens whoever reaches the service may change what the site does",
             fix="make tokens by `gridpace token`, and name their file by --tokens; or listen at 127.0.0.1",
         )
+    allow_connections()
     tokens = None if settings.tokens is None else TokenBook(settings.tokens)
     sign = _signer(settings.hmac_key)
     instance = f"{socket.gethostname()}-{secrets.token_hex(4)}"
