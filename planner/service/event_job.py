@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from planner.accounts import carbon_accounts
@@ -22,7 +23,7 @@ from planner.timegrid import iso
 from power.events import Asked, within
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
     from datetime import datetime
 
     from sqlalchemy.orm import Session
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from power.events import GridEvent
     from trainer_hooks.contract import RunCalendar
 
+_AT_ONCE_S = 0.4
 _STATED = frozenset({Asked.IMPORT_LIMIT, Asked.SETPOINT})
 """What asks for a power, not for a share of what would have been drawn: it can be asked for again as it is."""
 
@@ -121,12 +123,21 @@ def _answer(worker: Worker, asked: Told, now: datetime) -> tuple[str, str | None
             week, header, runs, asked.outage, now=now, since=since, agreed=agreed, flexibility=flexible
         )
     else:
-        response, changed = respond(week, header, runs, events, now=now, agreed=agreed, flexibility=flexible)
+        put = partial(respond, week, header, runs, events, now=now, agreed=agreed, flexibility=flexible)
+        response, changed = _at_once(put) if asked.is_urgent else put()
     if asked.outage is not None:
         _tell_outage(worker, asked, now)
     if not response.changes and header.calendar_id == current:
         return "the calendar in force keeps it as it is", current
     return _put_forward(worker, site, asked, (response, changed), inputs)
+
+
+def _at_once(put: Callable[..., tuple[Response, list[RunCalendar]]]) -> tuple[Response, list[RunCalendar]]:
+    """Return an answer that is good rather than best: an emergency does not wait for the last kilowatt-hour."""
+    try:
+        return put(limit_s=_AT_ONCE_S)
+    except Infeasible:
+        return put()  # in so little time nothing was found that keeps it
 
 
 def _put_forward(

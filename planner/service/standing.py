@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from planner.ledger.events import PENDING, events, is_outage, pending
 from planner.service.publishing import stored_header
 from planner.sources.openadr import events_from
 from planner.sources.outage_file import outage_from
+from power.events import Asked
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -56,6 +58,12 @@ class Told:
     calendar_id: str | None
     outcome: str
 
+    @property
+    def is_urgent(self) -> bool:
+        """Whether nothing may be answered before it: an outage, or an emergency of the grid."""
+        asks = [ask.kind for event in self.grid for ask in event.asks]
+        return self.outage is not None or Asked.EMERGENCY in asks
+
     def is_over(self, now: datetime) -> bool:
         """Return whether nothing of it is still to come."""
         return self.end is not None and self.end <= now
@@ -85,11 +93,16 @@ def told(row: EventRow) -> Told:
 
 
 def latest(session: Session, site: str) -> list[Told]:
-    """Return the last version of each event and outage, in the order in which they came."""
-    found: dict[str, EventRow] = {}
-    for row in reversed(events(session, site, _MOST)):
-        found[row.event] = row
-    return sorted((told(row) for row in found.values()), key=lambda one: one.number)
+    """Return the last version of each event and outage, in the order in which they came.
+
+    One that is not understood any more is left out: it was told as refused, or was taken by an earlier release.
+    """
+    rows = {row.event: row for row in reversed(events(session, site, _MOST))}
+    found: list[Told] = []
+    for row in rows.values():
+        with suppress(ConfigError):
+            found.append(told(row))
+    return sorted(found, key=lambda one: one.number)
 
 
 def first_told(session: Session, site: str, event: str) -> datetime:
@@ -114,7 +127,7 @@ def followed_at(session: Session, site: str, at: datetime) -> str | None:
 
 
 def due(session: Session, site: str, now: datetime) -> list[int]:
-    """Return the numbers of what is to be answered now.
+    """Return the numbers of what is to be answered now, what is urgent first, else in order of coming.
 
     An answer holds for the calendar that it made. Where another one takes its place, made without knowing of the event,
     the event is answered again from that one: else an approved plan would undo what was promised to the grid. Who goes
@@ -125,8 +138,16 @@ def due(session: Session, site: str, now: datetime) -> list[int]:
         site: The site.
         now: The present instant, UTC.
     """
-    waiting = [row.number for row in pending(session, site)]
-    return waiting + [one.number for one in latest(session, site) if _is_overtaken(session, site, one, now)]
+    waiting = sorted(pending(session, site), key=lambda row: (not _is_urgent(row), row.number))
+    overtaken = [one.number for one in latest(session, site) if _is_overtaken(session, site, one, now)]
+    return [row.number for row in waiting] + overtaken
+
+
+def _is_urgent(row: EventRow) -> bool:
+    try:
+        return told(row).is_urgent
+    except ConfigError:
+        return False  # it is told as refused in its turn
 
 
 def _is_overtaken(session: Session, site: str, one: Told, now: datetime) -> bool:
