@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select, text
 
-from planner.ledger.inserting import insert_into
+from planner.ledger.inserting import insert_into, insert_new
 from planner.ledger.service_tables import TelemetryDue, TelemetryLetGo
 from planner.ledger.tables import Telemetry
 from planner.timegrid import YEARS, iso
@@ -117,9 +117,8 @@ def _enter(session: Session, batch: Sequence[Record]) -> list[Record]:
     fresh = [by_key[key] for key in sorted(by_key) if not _within(gone.get(key[0], ()), key[1])]
     if not fresh:
         return []
-    statement = insert_into(session, Telemetry).on_conflict_do_nothing().returning(Telemetry.writer, Telemetry.sequence)
-    # As many rows, not as values of one statement: that one would have to be put together anew for every batch.
-    entered = session.connection().execute(statement, [columns_of(record) for record in fresh])
+    told = (Telemetry.writer, Telemetry.sequence)
+    entered = insert_new(session, Telemetry, [columns_of(record) for record in fresh], told)
     return [by_key[writer, sequence] for writer, sequence in entered]
 
 
