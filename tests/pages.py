@@ -11,7 +11,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {
     str(page.relative_to(ROOT)): page
-    for page in (ROOT / "README.md", ROOT / "trainer_hooks" / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+    for page in (
+        *(ROOT / folder / "README.md" for folder in (".", "trainer_hooks", "data")),
+        ROOT / "CHANGELOG.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+    )
 }
 FENCE = re.compile(r"^```(?P<kind>\S*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 BY_WHEEL = (
