@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from planner.command import FILE
+from planner.command import DASK, FILE, JOBS, PAST_OFFLINE, ZONE_BASIS
 from planner.errors import ConfigError
 from planner.json_output import json_errors
 from planner.terminal import clean_stdout, note, stage
@@ -42,20 +42,16 @@ PAST = timedelta(days=4 * 366)  # what lies further back tells nothing about the
     help='TOML file with [sources.NAME] tables of provider "csv". [default: the zone\'s providers]',
 )
 @click.option("--signal", "signals", multiple=True, help="Signal to score; all that are known by default.")
-@click.option(
-    "--basis",
-    type=click.Choice(("direct", "lifecycle")),
-    help="Of the average carbon intensity of the zone's providers. [default: direct]",
-)
+@ZONE_BASIS
 @click.option("--plan", "site_file", type=FILE, metavar="SITE", help="Site file whose week to plan on the forecasts.")
 @click.option(
     "--plan-every", "every_days", type=click.IntRange(1, 366), help="Days between planned weeks. [default: 7]"
 )
-@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes to use.")
-@click.option("--dask", metavar="ADDRESS", help="Scheduler of a Dask cluster to use instead.")
+@JOBS
+@DASK
 @click.option("--out", type=FILE, help="Folder to write into. [default: out/backtest-<zone>]")
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON object and nothing else.")
-@click.option("--offline", is_flag=True, help="Keep off the network; take the past from the cache alone.")
+@PAST_OFFLINE
 def backtest_command(
     zone: str,
     first: datetime,

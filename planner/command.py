@@ -12,6 +12,21 @@ from planner.errors import ConfigError
 FILE = click.Path(path_type=Path)
 BROKEN_PROMISES = 3
 
+JOBS = click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes to use.")
+DASK = click.option("--dask", metavar="ADDRESS", help="Scheduler of a Dask cluster to use instead.")
+ZONE_BASIS = click.option(
+    "--basis",
+    type=click.Choice(("direct", "lifecycle")),
+    help="Of the average carbon intensity of the zone's providers. [default: direct]",
+)
+PAST_OFFLINE = click.option("--offline", is_flag=True, help="Keep off the network; take the past from the cache alone.")
+OFFLINE = click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+SITE_OPTION = click.option("--site", type=FILE, required=True, help="Site file that the calendar was made from.")
+ACTUAL = click.option(
+    "--actual", is_flag=True, help="Replay it on the series as they were too, and show that beside the plan."
+)
+
 
 def instant(option: str, text: str | None) -> datetime | None:
     """Return the instant that an option names, UTC, or None where it is left out.

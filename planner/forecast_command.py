@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from planner.command import FILE, instant
+from planner.command import FILE, OFFLINE, instant
 from planner.errors import ConfigError
 from planner.json_output import json_errors
 from planner.terminal import clean_stdout, note, stage
@@ -34,7 +34,7 @@ _MOST_H = 16 * 24  # as far as weather forecasts go
 )
 @click.option("--out", type=FILE, help="Folder to write into. [default: out/forecast-<zone>]")
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON object and nothing else.")
-@click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
+@OFFLINE
 def forecast_command(
     zone: str,
     sources: Path | None,

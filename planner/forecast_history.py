@@ -11,6 +11,7 @@ import numpy as np
 
 from planner.errors import ConfigError, DataUnavailable
 from planner.forecast.history import DAY_H, MARGINAL, History
+from planner.sources.align import running_sum
 from planner.sources.csv_file import CsvFile
 from planner.sources.options import Options
 from planner.sources.units import RELATIVE_HUMIDITY
@@ -120,15 +121,9 @@ def hour_means(rows: pd.DataFrame, start: datetime, n: int) -> npt.NDArray[np.fl
     knots = np.stack([first, last], axis=1).ravel()
     edges = np.arange(n + 1, dtype=np.float64)
     length = last - first
-    covered_h = np.diff(np.interp(edges, knots, _running(length)))
-    area = np.diff(np.interp(edges, knots, _running(length * rows["value"].to_numpy(dtype=float))))
+    covered_h = np.diff(np.interp(edges, knots, running_sum(length)))
+    area = np.diff(np.interp(edges, knots, running_sum(length * rows["value"].to_numpy(dtype=float))))
     return np.where(covered_h >= _LEAST_COVERED_H, area / np.maximum(covered_h, _LEAST_COVERED_H), np.nan)
-
-
-def _running(parts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the running sum at the start and end of each row, flat across the gap between two rows."""
-    total = np.concatenate([[0.0], np.cumsum(parts)])
-    return np.stack([total[:-1], total[1:]], axis=1).ravel()
 
 
 def _known(series: Series) -> pd.DataFrame:

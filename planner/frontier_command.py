@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from planner.command import FILE, instant
+from planner.command import AS_JSON, DASK, FILE, JOBS, OFFLINE, instant
 from planner.json_output import json_errors, print_json
 from planner.terminal import clean_stdout, note, stage
 
@@ -22,16 +22,16 @@ from planner.terminal import clean_stdout, note, stage
 )
 @click.option("--points", type=click.IntRange(3, 200), default=12, show_default=True, help="Plans wanted on the front.")
 @click.option("--week", metavar="YYYY-Www", help="ISO week, such as 2024-W20; the site file's, or the coming one.")
-@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes to use.")
-@click.option("--dask", metavar="ADDRESS", help="Scheduler of a Dask cluster to use instead.")
+@JOBS
+@DASK
 @click.option(
     "--issued-at", metavar="TIME", help="Instant at which the plans count as made, with offset. [default: now]"
 )
 @click.option("--time-limit", metavar="S", type=float, help="Longest time for each plan, s. [default: the site file's]")
 @click.option("--gap", metavar="SHARE", type=float, help="Certified gap to stop at. [default: the site file's]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@AS_JSON
 @click.option("--output", type=FILE, metavar="FILE.html", help="Write the front as a page too.")
-@click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
+@OFFLINE
 def frontier_command(
     site: Path,
     objectives: str,

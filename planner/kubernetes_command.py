@@ -70,7 +70,14 @@ def kubernetes_command(
     Governor or gridpace-run follows limits, holds and checkpoints.
     """
     from planner.export.files import write_files
-    from planner.export.kubernetes import AgentPods, agent_manifests, calendar_manifest, check_label, manifest_text
+    from planner.export.kubernetes import (
+        AgentPods,
+        agent_manifests,
+        calendar_manifest,
+        check_label,
+        check_subdomain,
+        manifest_text,
+    )
     from planner.export.kubernetes_runs import Followed, run_manifests, workload
     from planner.export.slurm import read_pairs
     from planner.folders import read_published
@@ -85,6 +92,8 @@ def kubernetes_command(
     header, runs, _ = read_published(calendar)
     names = [run.run for run in runs]
     check_label("--namespace", namespace)
+    if runtime_class is not None:
+        check_subdomain("--runtime-class", runtime_class)
     _, content = seal(header, runs)
     files = {out / "calendar.yaml": manifest_text([calendar_manifest(header, content, namespace)])}
     if agent_image is not None:

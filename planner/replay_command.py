@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.backtest_command import DAY, PAST, carrier, check_files, of_zone, progress
-from planner.command import FILE
+from planner.command import DASK, FILE, JOBS, PAST_OFFLINE, ZONE_BASIS
 from planner.errors import ConfigError
 from planner.json_output import json_errors
 from planner.terminal import clean_stdout, note, stage
@@ -59,11 +59,7 @@ W_MAX_QUANTILE = 0.95
     show_default=True,
     help="Days between two plans of a week.",
 )
-@click.option(
-    "--basis",
-    type=click.Choice(("direct", "lifecycle")),
-    help="Of the average carbon intensity of the zone's providers. [default: direct]",
-)
+@ZONE_BASIS
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**31),
@@ -71,11 +67,11 @@ W_MAX_QUANTILE = 0.95
     show_default=True,
     help="Of the errors laid on the weather, and of the draw of paths.",
 )
-@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes to use.")
-@click.option("--dask", metavar="ADDRESS", help="Scheduler of a Dask cluster to use instead.")
+@JOBS
+@DASK
 @click.option("--out", type=FILE, help="Folder to write into. [default: out/replay-<site>-<zone>]")
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON object and nothing else.")
-@click.option("--offline", is_flag=True, help="Keep off the network; take the past from the cache alone.")
+@PAST_OFFLINE
 def replay_command(
     site_file: Path,
     first: datetime,

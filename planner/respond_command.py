@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.command import BROKEN_PROMISES, FILE, instant
+from planner.command import AS_JSON, BROKEN_PROMISES, FILE, OFFLINE, instant
 from planner.errors import ConfigError
 from planner.json_output import json_errors, print_json
 from planner.terminal import clean_stdout, note, stage
@@ -37,8 +37,8 @@ RESPONSES = "responses"
 )
 @click.option("--meter", type=FILE, help="CSV file time,import_kw of past days, for the 10-of-10 baseline.")
 @click.option("--publish", is_flag=True, help="Put the answer in force if the judge finds it clean; renew the report.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
+@AS_JSON
+@OFFLINE
 def respond_command(
     events: tuple[Path, ...],
     site: Path,

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from planner.command import FILE
+from planner.command import FILE, OFFLINE
 from planner.errors import ConfigError
+from planner.service.tokens import ROLES, Role
 from planner.terminal import note
-
-if TYPE_CHECKING:
-    from planner.service.tokens import Role
-
-_ROLES = ("viewer", "planner", "agent")
 
 
 @click.command("serve", short_help="Run it every week: drafts, publishing, alarms, calendars over HTTP.")
@@ -37,7 +32,7 @@ _ROLES = ("viewer", "planner", "agent")
     "--requests-per-s", type=click.FloatRange(0.1, 1e6), default=20.0, show_default=True, help="Of one caller, 1/s."
 )
 @click.option("--no-jobs", is_flag=True, help="Answer requests alone; another instance works the jobs off.")
-@click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
+@OFFLINE
 def serve_command(
     site: Path,
     database: str,
@@ -84,7 +79,7 @@ def serve_command(
 
 @click.command("token", short_help="Make a token for a caller of the service.")
 @click.argument("name")
-@click.option("--role", type=click.Choice(_ROLES), required=True, help="What it may do.")
+@click.option("--role", type=click.Choice(ROLES), required=True, help="What it may do.")
 @click.option("--file", "path", type=FILE, required=True, help="File of tokens; made if absent.")
 def token_command(name: str, role: Role, path: Path) -> None:
     """Make a token, enter its digest in the file, and print it once: it is kept nowhere."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from planner.bundled import data_dir
 from planner.errors import ConfigError, GridpaceError
 from planner.sources.catalogue import FACTS
 from planner.sources.registry import SourceSpec, open_source
 from planner.sources.resample import compress
 from planner.sources.solar_noon import check_noon, noon_shift
+from planner.sources.zones import listed_zones
 from planner.timegrid import iso
 
 if TYPE_CHECKING:
@@ -64,10 +63,9 @@ class Probe:
 
 def zone_names(zone: str) -> Mapping[str, Any]:
     """Return what each provider calls a zone, by provider; with latitude and longitude where the zone is listed."""
-    zones = tomllib.loads((data_dir() / "zones.toml").read_text(encoding="utf-8"))["zone"]
-    for one in zones:
-        if one["name"] == zone:
-            return {key: value for key, value in one.items() if key != "name"}
+    listed = listed_zones().get(zone)
+    if listed is not None:
+        return listed
     return {name: zone for name in _SIGNALS if name != "open-meteo"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from planner.command import OFFLINE
 from planner.errors import ConfigError, DataUnavailable
 from planner.terminal import note
 
@@ -33,7 +34,7 @@ def sources_group(context: click.Context) -> None:
 @sources_group.command("test", short_help="Fetch one hour of each source that can serve a zone.")
 @click.argument("zone")
 @click.option("--at", metavar="LATITUDE,LONGITUDE", help="Place of the weather, degrees. [default: the zone's middle]")
-@click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
+@OFFLINE
 def test_command(zone: str, at: str | None, offline: bool) -> None:
     """Fetch one hour of each source that can serve ZONE, and show what came or what stood in the way.
 

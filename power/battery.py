@@ -12,7 +12,7 @@ from power.later import LATER
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-AT_LEAST, EQUAL, FREE = FINAL_RULES = ("at_least", "equal", "free")
+AT_LEAST, EQUAL, FREE = ("at_least", "equal", "free")
 
 
 @dataclass(frozen=True)

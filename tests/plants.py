@@ -16,6 +16,11 @@ FACTORIES = {"dry_cooler": dry_cooler, "tower_chiller": tower_chiller, "room_air
 PAIRS = (("supply_setpoint_c", "supply_limit_c"), ("air_supply_setpoint_c", "air_supply_limit_c"))
 
 
+def warm_water_with_pad(rated_it_kw: float) -> CoolingPlant:
+    """What most sites would build: dry coolers with pads, 40 C to the racks at design."""
+    return dry_cooler(rated_it_kw, pad_effectiveness=0.75)
+
+
 def _strategy(setting: Setting) -> st.SearchStrategy:
     if setting.fact.choices:
         return st.sampled_from(setting.fact.choices)

@@ -18,6 +18,7 @@ from planner.calendar_id import content_id
 from planner.ledger import Ledger
 from planner.ledger.decisions import APPROVED, decide, draft
 from planner.ledger.issued import keep_issued
+from planner.service.patience import PatientProtocol
 from planner.service.shelf import Shelf
 from planner.service.state import Limits, ServiceState
 from planner.service.tokens import TokenBook, add_token
@@ -76,13 +77,13 @@ def calendar(windows=WINDOWS, name="r1", issued=NOON - timedelta(hours=24), **ch
     return replace(made, calendar_id=called), [replace(one, calendar_id=called) for one in runs]
 
 
-def enter(ledger: Ledger, made, *, approve: bool = True, at: datetime = NOON) -> str:
-    """Enter a calendar as a draft, and approve it."""
+def enter(ledger: Ledger, made, *, approve: bool = True, at: datetime = NOON, **inputs: bytes) -> str:
+    """Enter a calendar as a draft with what is kept beside it, and approve it."""
     head, runs = made
     sealed, files = seal(head, runs)
     with ledger.writing() as session:
         ledger.enter_plan(session, head, runs, [0.2] * 24, None)
-        keep_issued(session, head.calendar_id, files, {"site": b"a site file"})
+        keep_issued(session, head.calendar_id, files, {"site": b"a site file", **inputs})
         draft(session, head.calendar_id, by="service", why="daily", at=at)
         if approve:
             decide(session, head.calendar_id, APPROVED, by="policy", why="clean", at=at)
@@ -91,9 +92,9 @@ def enter(ledger: Ledger, made, *, approve: bool = True, at: datetime = NOON) ->
 
 @contextmanager
 def served(
-    folder: Path, *, tokens: bool = True, limits: Limits | None = None, where=None, sign=None, ssl=None
+    folder: Path, *, tokens: bool = True, limits: Limits | None = None, where=None, sign=None, ssl=None, port: int = 0
 ) -> Iterator[Served]:
-    """Run a service whose ledger stands in a folder, or where it is said."""
+    """Run a service whose ledger stands in a folder, or where it is said; at a free port, or at the one given."""
     folder.mkdir(parents=True, exist_ok=True)
     clock = Clock()
     secrets = {role: add_token(folder / "tokens", role, role) for role in ROLES} if tokens else {}
@@ -107,9 +108,15 @@ def served(
             limits=limits or Limits(requests_per_s=1000.0, request_burst=1000.0),
         )
         with socket.socket() as listening:
-            listening.bind(("127.0.0.1", 0))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(("127.0.0.1", port))
             config = uvicorn.Config(
-                create_app(state), log_level="warning", access_log=False, lifespan="off", **(ssl or {})
+                create_app(state),
+                http=PatientProtocol,
+                log_level="warning",
+                access_log=False,
+                lifespan="off",
+                **(ssl or {}),
             )
             server = uvicorn.Server(config)
             thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
@@ -121,5 +128,7 @@ def served(
             try:
                 yield Served(f"{scheme}://127.0.0.1:{listening.getsockname()[1]}", state, secrets, clock)
             finally:
+                for lasting in (state.changing, state.waiting):
+                    lasting.end()
                 server.should_exit = True
                 thread.join(10)

@@ -1,6 +1,6 @@
-"""A site file of two pools and two runs, with gaps for what a test is about."""
+"""A site file of two pools and two runs, with gaps for what a test is about, and the head of any such file."""
 
-SITE = """
+HEAD = """
 [site]
 name = "hall"
 timezone = "Etc/UTC"
@@ -11,6 +11,10 @@ currency = "EUR"
 [prices]
 carbon_per_t = 80
 lateness_per_gpu_h = 2
+"""
+SITE = (
+    HEAD
+    + """\
 [[block]]
 name = "north"
 capacity_kw = 800
@@ -44,3 +48,4 @@ stages = [
 ]
 FULL
 """
+)

@@ -53,16 +53,6 @@ def room_air(rated_it_kw: float, *, provenance: Iterable[Provenance] = (), **cha
     return CoolingPlant("room_air", rated_it_kw, None, RoomAir(**(DEFAULTS["room_air"] | changes)), tuple(provenance))
 
 
-def warm_water_with_pad(rated_it_kw: float) -> CoolingPlant:
-    """Return the ready plant for most sites: dry coolers with pads, 40 C to the racks at design."""
-    return dry_cooler(rated_it_kw, pad_effectiveness=0.75)
-
-
-def air_cooled_lab(rated_it_kw: float) -> CoolingPlant:
-    """Return the ready plant for a few air-cooled nodes in a room."""
-    return room_air(rated_it_kw)
-
-
 def _liquid(kind: str, rated_it_kw: float, provenance: Iterable[Provenance], changes: dict[str, Any]) -> CoolingPlant:
     _refuse_unknown(kind, changes)
     values = DEFAULTS[kind] | changes

@@ -74,6 +74,7 @@ HEADER_FILE = "calendar.json"
 _HEADER_LIMIT_BYTES = 256 * 1024 * 1024
 _NAMED = 8  # of a calendar's runs, in a sentence
 _RUN_LIMIT_BYTES = 16 * 1024 * 1024
+_WITHIN = "calendars"
 _POINTER_LIMIT_BYTES = 256
 _ENCODED_NAME_LIMIT = 200
 
@@ -280,7 +281,7 @@ def current_folder(folder: Path) -> Path:
     """Find the folder of the calendar in force.
 
     Args:
-        folder: Root folder with the pointer `current`.
+        folder: Root folder with the pointer `current`, or the folder of `gridpace plan`, in which that is `calendars`.
 
     Returns:
         The calendar's own folder.
@@ -288,10 +289,13 @@ def current_folder(folder: Path) -> Path:
     Raises:
         CalendarError: There is no pointer, or it does not hold a calendar id.
     """
-    pointer = Path(folder) / POINTER
+    root = Path(folder)
+    if not (root / POINTER).is_file() and (root / _WITHIN / POINTER).is_file():
+        root = root / _WITHIN
+    pointer = root / POINTER
     calendar_id = read_bytes(pointer, _POINTER_LIMIT_BYTES).decode("ascii", "replace").strip()
     check_id(calendar_id, str(pointer))
-    return Path(folder) / calendar_id
+    return root / calendar_id
 
 
 def _header_path(path: Path) -> Path:

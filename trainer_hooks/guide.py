@@ -72,7 +72,8 @@ class Guide:
             return NOTHING_ASKED
         asked = directive(self.calendar, self._clock.wall(), lead_s, self._began)
         if asked.state == "safe":
-            when = "is not valid yet" if asked.until else "has ended"
+            begins = f"is not valid yet, it begins at {asked.until:%Y-%m-%dT%H:%M:%SZ}" if asked.until else ""
+            when = begins or "has ended"
             self._say(f"calendar {self.calendar.calendar_id} {when}: training runs free, without a limit of ours.")
         return asked
 

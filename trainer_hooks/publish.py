@@ -57,7 +57,7 @@ def publish_folder(root: Path, name: str, files: Mapping[str, bytes], *, in_forc
                 "A published calendar never changes: give the new one another id.",
             )
         if in_force:
-            _write_file(pointer, f"{name}\n".encode("ascii"))
+            write_file(pointer, f"{name}\n".encode("ascii"))
             pointer.replace(root / POINTER)
             _sync_folder(root)
         _sweep(root)
@@ -93,12 +93,17 @@ def _write_tree(folder: Path, files: Mapping[str, bytes]) -> None:
         parent.mkdir(exist_ok=True)
     with ThreadPoolExecutor(_WRITERS) as writers:
         # The first refusal ends the walk, which takes back what has not begun.
-        list(writers.map(_write_file, [folder / file for file in files], files.values()))
+        list(writers.map(write_file, [folder / file for file in files], files.values()))
     for parent in parents:
         _sync_folder(parent)
 
 
-def _write_file(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file that is not there yet, to the disk.
+
+    Raises:
+        OSError: The disk refused, or it is there.
+    """
     with path.open("xb") as stream:
         stream.write(content)
         stream.flush()

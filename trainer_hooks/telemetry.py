@@ -169,10 +169,10 @@ def parse_line(line: bytes, subject: str) -> Record:
 def read_records(
     path: Path, wanted: Callable[[bytes], bool] = lambda line: bool(line.strip())
 ) -> Iterator[Record | CalendarError]:
-    """Walk the records of a telemetry file, or of every file of a folder in order of name.
+    """Walk the records of a telemetry file, or of every file of a folder and the folders in it, in order of name.
 
     Args:
-        path: File, or folder with `*.jsonl` files.
+        path: File, or folder with `*.jsonl` files, also further down: one folder per calendar or job is usual.
         wanted: Tells of a line whether it is looked at; all but empty ones are.
 
     Yields:
@@ -182,7 +182,7 @@ def read_records(
     Raises:
         OSError: A file cannot be read.
     """
-    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    files = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
     for file in files:
         with file.open("rb") as stream:
             for number, line in enumerate(stream, start=1):

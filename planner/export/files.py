@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from planner.errors import ExportError, GridpaceError, NotPermitted
+from trainer_hooks.publish import write_file
 
 _STAGED = re.compile(r"\.gridpace-[0-9a-f]{12}-\d+")
 _LEFT_BEHIND_S = 3600.0  # no one takes that long from staging to the rename: whoever staged it was killed
@@ -40,7 +41,7 @@ def staged_files(files: Mapping[Path, bytes]) -> Iterator[None]:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 if path.is_dir():
                     raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-                _write(staging[path], content)
+                write_file(staging[path], content)
             except OSError as error:
                 raise _refused(path, error) from error
         yield
@@ -80,13 +81,6 @@ def _sweep(folder: Path) -> None:
         for entry in folder.iterdir():
             if _STAGED.fullmatch(entry.name) and time.time() - entry.stat().st_mtime > _LEFT_BEHIND_S:
                 entry.unlink()
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("xb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
 
 
 def _refused(path: Path, error: OSError) -> GridpaceError:

@@ -28,7 +28,8 @@ _CONFIG = "agent.ini"
 _MOST_BYTES = 1024 * 1024  # of all that a ConfigMap holds (Kubernetes, "ConfigMap")
 _LONGEST_KEY = 253
 _GRACE_S = 30  # an agent gives its limits back in well under a second each
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
+_LONGEST_NAME = 253
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,20 @@ def check_label(option: str, text: str) -> str:
         raise ConfigError(
             f"{option} {text[:80]!r} is no name in Kubernetes",
             fix="use lower-case letters, digits and -, at most 63 characters",
+        )
+    return text
+
+
+def check_subdomain(option: str, text: str) -> str:
+    """Return a name of Kubernetes that may have dots, as most objects' may.
+
+    Raises:
+        ConfigError: It is none (RFC 1123: labels with a `.` between them, at most 253 characters).
+    """
+    if len(text) > _LONGEST_NAME or not all(_LABEL.fullmatch(part) for part in text.split(".")):
+        raise ConfigError(
+            f"{option} {text[:80]!r} is no name in Kubernetes",
+            fix=f"use lower-case letters, digits, - and ., at most {_LONGEST_NAME} characters",
         )
     return text
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import ConfigError
-from planner.export.kubernetes import check_label, metadata
+from planner.export.kubernetes import check_subdomain, metadata
 from planner.export.spells import stretches
 from planner.timegrid import iso
 
@@ -102,7 +102,7 @@ def workload(option: str, text: str) -> Workload:
         kind, name = "job", text
     if kind not in KINDS:
         raise ConfigError(f"{option} names the kind {kind[:40]!r}", fix=f"kinds: {', '.join(KINDS)}")
-    return Workload(KINDS[kind], check_label(option, name))
+    return Workload(KINDS[kind], check_subdomain(option, name))
 
 
 def run_manifests(calendar: Calendar, runs: Sequence[RunCalendar], followed: Followed) -> tuple[Manifest, ...]:
@@ -243,6 +243,7 @@ def _script(calendar: Calendar, runs: Sequence[RunCalendar], followed: Followed)
         "    exit 0",
         "fi",
         "",
+        _ENDED,
         _KUEUE if followed.kueue else _SUSPEND,
         _FOLLOW,
     ]
@@ -274,13 +275,23 @@ follow() {
 }
 """
 
+_ENDED = """\
+# state OBJECT: sets `ended` to whether it has ended; a RayJob says so in a field of its own.
+state() {
+    told=$(kubectl get "$1" -o \
+        'jsonpath={.status.conditions[?(@.status=="True")].type} {.status.jobDeploymentStatus}') || return 1
+    case " $told " in
+    *" Complete "* | *" Completed "* | *" Succeeded "* | *" Failed "*) ended=true ;;
+    *) ended=false ;;
+    esac
+}
+"""
+
 _SUSPEND = """\
 # bring OBJECT PATH BOOLEAN: suspends or resumes it, unless it is so already or has ended.
 bring() {
-    ended=$(kubectl get "$1" -o 'jsonpath={.status.conditions[?(@.status=="True")].type}') || return 1
-    case " $ended " in
-    *" Complete "* | *" Completed "* | *" Succeeded "* | *" Failed "*) return 0 ;;
-    esac
+    state "$1" || return 1
+    if [ "$ended" = true ]; then return 0; fi
     is=$(kubectl get "$1" -o "jsonpath={.$2.suspend}") || return 1
     if [ "${is:-false}" = "$3" ]; then return 0; fi
     echo "$1: suspend $3"
@@ -291,8 +302,11 @@ bring() {
 """
 
 _KUEUE = """\
-# bring OBJECT PATH BOOLEAN: deactivates or activates its Workload, unless it is so already; Kueue does the rest.
+# bring OBJECT PATH BOOLEAN: deactivates or activates its Workload, unless it is so already or the object has ended;
+# Kueue does the rest.
 bring() {
+    state "$1" || return 1
+    if [ "$ended" = true ]; then return 0; fi
     uid=$(kubectl get "$1" -o 'jsonpath={.metadata.uid}') || return 1
     if [ "$3" = true ]; then active=false; else active=true; fi
     found=$(kubectl get workloads.kueue.x-k8s.io -l "kueue.x-k8s.io/job-uid=$uid" -o name) || return 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.export import wording
-from planner.export.thermal_view import FIGURES, NONE, told_quantity
+from planner.export.thermal_words import FIGURES, NONE, told_quantity
 from thermal.calibrate import SIGNALS
 from thermal.quantity import MEASURED
 

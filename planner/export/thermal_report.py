@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.export import measured_view, thermal_view
+from planner.export import measured_view, thermal_rows, thermal_view
 from planner.export.charts.cooling import cooling_figure
 from planner.export.charts.frame import TimeAxis, power_scale
 from planner.export.page import embedded, page
@@ -25,6 +25,7 @@ def thermal_html(outlook: ThermalOutlook) -> bytes:
     return page(
         "thermal.html.j2",
         view=thermal_view,
+        rows=thermal_rows,
         measured_view=measured_view,
         provenance=thermal_view.provenance_rows(outlook),
         outlook=outlook,

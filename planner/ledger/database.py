@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -19,7 +20,7 @@ from planner.accounts.carbon import PLANNED
 from planner.errors import ConfigError, ExportError
 from planner.ledger.account import RunAccount, account
 from planner.ledger.carbon import enter_carbon, read_carbon
-from planner.ledger.engine import WRITES, open_engine, shown
+from planner.ledger.engine import BUSY_S, WRITES, open_engine, shown
 from planner.ledger.hours import LET_GO, let_go, roll_up, runs_older_than
 from planner.ledger.inserting import insert_into
 from planner.ledger.intake import Intake, enter_records
@@ -56,6 +57,7 @@ class Ledger:
     def __init__(self, where: Path | str) -> None:
         self.shown = shown(where)
         self._engine = open_engine(where)
+        self._turn = threading.Lock()
         # Rows past the mapper raise the driver's own errors.
         self._errors = (DatabaseError, NoConnectionLeft, self._engine.dialect.loaded_dbapi.Error)
         try:
@@ -129,7 +131,7 @@ class Ledger:
             ExportError: The database refused; nothing was kept.
         """
         try:
-            with Session(self.writing_engine) as session, session.begin():
+            with self._in_turn(), Session(self.writing_engine) as session, session.begin():
                 yield session
         except self._errors as error:
             raise ExportError(
@@ -137,6 +139,19 @@ class Ledger:
                 why="nothing of this transaction was kept",
                 fix="free space, or let the other program that writes it finish",
             ) from error
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """Wait for the other writers of this process, where the database has but one at a time.
+
+        Those who wait for SQLite itself sleep between two tries, and of many some would never have their turn.
+        """
+        waited = self.is_file and self._turn.acquire(timeout=BUSY_S)
+        try:
+            yield
+        finally:
+            if waited:
+                self._turn.release()
 
     def record_plan(
         self,

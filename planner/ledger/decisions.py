@@ -134,6 +134,11 @@ def history(session: Session, site: str, most: int = 200) -> Sequence[Decision]:
     return session.scalars(found).all()
 
 
+def newest_decision(session: Session, site: str) -> int:
+    """Return the number of the last decision about a site's calendars, 0 before the first."""
+    return session.scalar(select(func.max(Decision.number)).where(Decision.site == site)) or 0
+
+
 def in_force(session: Session, site: str, now: datetime) -> str | None:
     """Return the calendar that a site follows at an instant, or None where none was ever approved.
 

@@ -20,7 +20,9 @@ WRITES = "gridpace_writes"
 
 _SCHEMES = frozenset({"sqlite", "postgresql", "postgres"})
 _DRIVER = "postgresql+psycopg"
-_BUSY_S = 10.0
+BUSY_S = 10.0
+"""Longest wait for another writer, s."""
+
 _RETRY_S = 0.01
 _POOL = 8
 _OVERFLOW = 24
@@ -96,7 +98,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     cursor = connection.cursor()
     # The checks of foreign keys are off by default; a writer waits for another one instead of failing.
     cursor.execute("PRAGMA foreign_keys = ON")
-    cursor.execute(f"PRAGMA busy_timeout = {_BUSY_S * 1e3:.0f}")
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY_S * 1e3:.0f}")
     # In WAL the last write survives the process at once, and a power cut too at FULL.
     _patiently(cursor, "PRAGMA journal_mode = WAL")
     cursor.execute("PRAGMA synchronous = FULL")
@@ -117,7 +119,7 @@ def _begin_sqlite(connection: Connection) -> None:
 def _patiently(cursor: Any, statement: str) -> None:
     # SQLite answers "locked" at once, whatever its timeout, while another process changes the journal mode or cleans
     # up as the last to leave (https://sqlite.org/wal.html, "Sometimes Queries Return SQLITE_BUSY").
-    until = time.monotonic() + _BUSY_S
+    until = time.monotonic() + BUSY_S
     while True:
         try:
             cursor.execute(statement)

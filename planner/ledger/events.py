@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from planner.ledger.inserting import insert_into
 from planner.ledger.service_tables import EventRow
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
 PENDING = "pending"
+_OUTAGE = "outage"
 Receipt = Literal["new", "known", "overtaken"]
 
 
@@ -26,7 +28,7 @@ class Received:
 
     Args:
         site: The site.
-        event: Program and id, by which versions of one event are known.
+        event: Program and id as JSON, by which versions of one event are known; `outage_key` of an outage.
         sha256: Digest of what it says, hexadecimal.
         modified_at: When its sender changed it last, UTC; None where it does not say.
         content: The event as JSON.
@@ -39,6 +41,16 @@ class Received:
     modified_at: datetime | None
     content: str
     by: str
+
+
+def outage_key(name: str) -> str:
+    """Return by what versions of one outage are known; no program of the grid shares it."""
+    return json.dumps([_OUTAGE, name, "of the halls"])
+
+
+def is_outage(event: str) -> bool:
+    """Return whether an event is an outage, by the key that its versions share."""
+    return len(json.loads(event)) == 3
 
 
 def receive(session: Session, event: Received, at: datetime) -> Receipt:
@@ -86,6 +98,11 @@ def events(session: Session, site: str, most: int = 100) -> Sequence[EventRow]:
     """Return the events of a site, the last first."""
     found = select(EventRow).where(EventRow.site == site).order_by(EventRow.number.desc()).limit(most)
     return session.scalars(found).all()
+
+
+def newest_event(session: Session, site: str) -> int:
+    """Return the number of the last version of an event that came, 0 before the first."""
+    return session.scalar(select(func.max(EventRow.number)).where(EventRow.site == site)) or 0
 
 
 def answered(session: Session, number: int, outcome: str, calendar_id: str | None) -> None:

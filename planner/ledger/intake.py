@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select, text
 
-from planner.ledger.inserting import insert_into
+from planner.ledger.inserting import insert_into, insert_new
 from planner.ledger.service_tables import TelemetryDue, TelemetryLetGo
 from planner.ledger.tables import Telemetry
 from planner.timegrid import YEARS, iso
@@ -29,6 +29,8 @@ _MOST = 2**63
 _LONGEST_S = 31 * 86_400.0
 _LONGEST_TEXT = 1024
 _MOST_BOARDS = 256
+_LARGEST = 1e16  # J; a gigawatt over the longest record is 2.7e15
+_NUMBERS = tuple(one.name for one in fields(Record) if "float" in str(one.type))
 _WHOLES = ("sequence", "tokens", "useful_tokens", "position_tokens", "gpus", "rank")
 _TEXTS = ("run", "calendar_id", "writer", "state", "energy_source")
 _MEND = "Send what `trainer_hooks.telemetry` writes, from a node whose clock is right."
@@ -115,8 +117,8 @@ def _enter(session: Session, batch: Sequence[Record]) -> list[Record]:
     fresh = [by_key[key] for key in sorted(by_key) if not _within(gone.get(key[0], ()), key[1])]
     if not fresh:
         return []
-    statement = insert_into(session, Telemetry).values([columns_of(record) for record in fresh])
-    entered = session.execute(statement.on_conflict_do_nothing().returning(Telemetry.writer, Telemetry.sequence))
+    told = (Telemetry.writer, Telemetry.sequence)
+    entered = insert_new(session, Telemetry, [columns_of(record) for record in fresh], told)
     return [by_key[writer, sequence] for writer, sequence in entered]
 
 
@@ -152,6 +154,8 @@ def _wrong(record: Record, latest: datetime | None) -> str:
     texts = [getattr(record, name) or "" for name in _TEXTS]
     if any(not -_MOST <= (getattr(record, name) or 0) < _MOST for name in _WHOLES):
         why = "one of its whole numbers needs more than 64 bits"
+    elif any(abs(getattr(record, name) or 0.0) > _LARGEST for name in _NUMBERS):
+        why = f"one of its numbers is beyond {_LARGEST:.0e}, and so would be every sum that it is part of"
     elif any(len(one) > _LONGEST_TEXT or "\0" in one for one in (*texts, *record.boards)):
         why = f"one of its texts has a NUL, or more than {_LONGEST_TEXT} characters"
     elif len(record.boards) > _MOST_BOARDS:

@@ -20,6 +20,7 @@ _CLOCK = {
     "postgresql": "CAST(extract(epoch FROM clock_timestamp()) AS double precision)",
 }
 CUT_SHORT = "cut short"
+_PROOF = "proof that the database can be written"
 
 
 def take_lease(session: Session, name: str, holder: str, ttl_s: float) -> bool:
@@ -47,6 +48,17 @@ def take_lease(session: Session, name: str, holder: str, ttl_s: float) -> bool:
 def give_lease_back(session: Session, name: str, holder: str) -> None:
     """Give a lease back, so that the next one does not have to wait for its end."""
     session.execute(delete(LeaseRow).where(LeaseRow.name == name, LeaseRow.holder == holder))
+
+
+def prove_writable(session: Session, holder: str) -> None:
+    """Write a row, the same one for all instances, so that a database which only reads is known from one that works.
+
+    Args:
+        session: An open transaction that writes.
+        holder: Who tries.
+    """
+    statement = insert_into(session, LeaseRow).values(name=_PROOF, holder=holder, until_s=0.0)
+    session.execute(statement.on_conflict_do_update(index_elements=["name"], set_={"holder": holder}))
 
 
 def lease_name(site: str) -> str:

@@ -85,13 +85,14 @@ class Beyond:
     proven: bool
 
 
-def answer(ask: Callable[[bool], Question]) -> Answer:
+def answer(ask: Callable[[bool], Question], limit_s: float = TIME_LIMIT_S) -> Answer:
     """Return the best answer that keeps every limit at every instant.
 
     Runs give way first; only where that does not do may they also wait.
 
     Args:
         ask: Returns the question, by whether runs may wait with their GPUs held.
+        limit_s: Longest time for each choice of waits, stops and added hours, s.
 
     Raises:
         Infeasible: The limits cannot be kept; it says what is the lowest that can.
@@ -100,10 +101,10 @@ def answer(ask: Callable[[bool], Question]) -> Answer:
     planned = _as_planned(question)
     if not question.priced.any() and _keeps(planned, planned):
         return planned
-    found = _settled(question, planned)
+    found = _settled(question, planned, limit_s)
     if isinstance(found, Beyond) and question.limits:
         question = ask(True)  # noqa: FBT003
-        found = _settled(question, _as_planned(question))
+        found = _settled(question, _as_planned(question), limit_s)
     if isinstance(found, Beyond):
         raise _cannot(question, found)
     return found
@@ -152,13 +153,13 @@ def _stored(question: Question, block: Block, flows: Flows) -> bool:
     return bool(((kwh >= low) & (kwh <= high)).all() and abs(kwh[-1] - planned[-1]) <= tiny_kwh)
 
 
-def _settled(question: Question, planned: Answer) -> Answer | Beyond:
+def _settled(question: Question, planned: Answer, limit_s: float) -> Answer | Beyond:
     """Solve, see what the exact cooling draws, and solve again until all is kept and no limit is missed by much."""
     lines = {block.name: cooling_lines(question, block) for block in question.week.blocks}
     chosen: npt.NDArray[np.float64] | None = None
     best: Answer | None = None
     for turn in range(ROUNDS):
-        found = _solve(question, lines, chosen)
+        found = _solve(question, lines, chosen, limit_s)
         if isinstance(found, Beyond):
             return found if best is None else best
         answered, chosen = found
@@ -190,7 +191,7 @@ def _close(answered: Answer, lines: Mapping[str, CoolingLines]) -> bool:
 
 
 def _solve(
-    question: Question, lines: Mapping[str, CoolingLines], chosen: npt.NDArray[np.float64] | None
+    question: Question, lines: Mapping[str, CoolingLines], chosen: npt.NDArray[np.float64] | None, limit_s: float
 ) -> tuple[Answer, npt.NDArray[np.float64]] | Beyond:
     """Solve once; `chosen` holds the whole columns of an earlier round, which then stay."""
     rows = Rows()
@@ -205,16 +206,16 @@ def _solve(
     start: npt.NDArray[np.float64] | None = None
     if question.waits and chosen is None:
         # whether the limits can be kept at all comes first: many waits cost nearly the same, and few sets of them do
-        lowest = _lowest(matrix, site.over)
+        lowest = _lowest(matrix, site.over, limit_s)
         if lowest.values is None or lowest.values[site.over] > most_over_kw:
             over_kw = np.inf if lowest.values is None else float(lowest.values[site.over])
             return Beyond(over_kw, proven=lowest.status == "optimal")
-        fixed = Highs(_with_whole(matrix, lowest.values), whole=False).run(TIME_LIMIT_S)
+        fixed = Highs(_with_whole(matrix, lowest.values), whole=False).run(limit_s)
         start = lowest.values if fixed.values is None else fixed.values
     solver = Highs(matrix, whole=chosen is None, mip_rel_gap=GAP)
     if start is not None:
         solver.start_from(start)
-    told = solver.run(TIME_LIMIT_S)
+    told = solver.run(limit_s)
     x = start if told.values is None else told.values
     if x is None:
         return Beyond(np.inf, proven=False)
@@ -237,11 +238,11 @@ def _with_whole(matrix: Matrix, x: npt.NDArray[np.float64]) -> Matrix:
     return replace(matrix, lower=lower, upper=upper)
 
 
-def _lowest(matrix: Matrix, over: int) -> Solved:
+def _lowest(matrix: Matrix, over: int, limit_s: float) -> Solved:
     """Return the columns that stay least above the limits, whatever they cost."""
     cost = np.zeros(matrix.n_columns)
     cost[over] = 1.0
-    return Highs(replace(matrix, cost=cost), whole=True, mip_rel_gap=GAP).run(TIME_LIMIT_S)
+    return Highs(replace(matrix, cost=cost), whole=True, mip_rel_gap=GAP).run(limit_s)
 
 
 def _flows(columns: BlockColumns, x: npt.NDArray[np.float64]) -> Flows:

@@ -12,7 +12,7 @@ from planner.errors import Infeasible
 from planner.evaluate import evaluate
 from planner.evaluate.event_limits import promised_limits
 from planner.moves import no_moves
-from planner.respond.answer import answer
+from planner.respond.answer import TIME_LIMIT_S, answer
 from planner.respond.demand import asked_of, digest, import_limits, with_signals
 from planner.respond.new_calendar import carries_on, new_calendar
 from planner.respond.outcome import Response, delivered, gives_way, store_gives
@@ -48,6 +48,7 @@ def respond(
     agreed: DemandResponse,
     flexibility: Mapping[str, Flexibility],
     measured: tuple[npt.NDArray[np.float64], str] | None = None,
+    limit_s: float = TIME_LIMIT_S,
 ) -> tuple[Response, list[RunCalendar]]:
     """Answer events with as few changes to the calendar in force as need be.
 
@@ -61,6 +62,7 @@ def respond(
         flexibility: Run -> how far it gives way.
         measured: Import of the site without the event per slot, kW, shape (T,), by what was measured before it, and how
             it was made; None where nothing was measured: the calendar in force then is the baseline.
+        limit_s: Longest time for each choice of waits, stops and added hours, s.
 
     Returns:
         The answer, and the windows of every run in its calendar.
@@ -100,7 +102,7 @@ def respond(
                 waits=waits,
             )
 
-        return answer(ask)
+        return answer(ask, limit_s)
 
     found = _with_lead(week, ahead, agreed.lead_s if limits else 0.0)
     names = tuple(dict.fromkeys(event.name for event in events))

@@ -21,9 +21,9 @@ from trainer_hooks.publish import POINTER
 
 router = APIRouter(prefix="/v1/sites/{site}", tags=["calendars"])
 Reader = Annotated[Principal, Depends(needs("viewer", "planner", "agent"))]
-_JSON, _TEXT = "application/json", "text/plain; charset=ascii"
-_NEVER_CHANGES = "private, max-age=31536000, immutable"
-_MAY_CHANGE = "private, no-cache"
+JSON, TEXT = "application/json", "text/plain; charset=ascii"
+NEVER_CHANGES = "private, max-age=31536000, immutable"
+MAY_CHANGE = "private, no-cache"
 
 
 def check_site(request: Request, site: str) -> None:
@@ -36,7 +36,7 @@ def check_site(request: Request, site: str) -> None:
 async def pointer(request: Request, site: str, _: Reader) -> Response:
     """Say which calendar is in force; 304 where `If-None-Match` names it."""
     check_site(request, site)
-    return _answer(request, f"{await _current(request)}\n".encode(), await _current(request), (_TEXT, _MAY_CHANGE))
+    return _answer(request, f"{await _current(request)}\n".encode(), await _current(request), (TEXT, MAY_CHANGE))
 
 
 @router.get("/runs/{run:path}", summary="A run's windows in the calendar in force", response_class=Response)
@@ -49,7 +49,7 @@ async def run_windows(request: Request, site: str, run: str, _: Reader) -> Respo
     if path is None:
         raise Refused(HTTPStatus.NOT_FOUND, "the calendar in force has no such run")
     found = await _file(request, calendar_id, path)
-    return _answer(request, found.content, found.sha256, (_JSON, _MAY_CHANGE))
+    return _answer(request, found.content, found.sha256, (JSON, MAY_CHANGE))
 
 
 @router.get("/calendars/{calendar_id}.sig", summary="Signature of a calendar's header", response_class=Response)
@@ -57,7 +57,7 @@ async def signature(request: Request, site: str, calendar_id: str, _: Reader) ->
     """Hand out the signature by the secret that service and nodes share."""
     check_site(request, site)
     found = await _file(request, calendar_id, "sig")
-    return _answer(request, found.content, f"{found.sha256}-sig", (_TEXT, _MAY_CHANGE))
+    return _answer(request, found.content, f"{found.sha256}-sig", (TEXT, MAY_CHANGE))
 
 
 @router.get("/calendars/{calendar_id}/" + HEADER_FILE, summary="A calendar's header", response_class=Response)
@@ -65,7 +65,7 @@ async def header(request: Request, site: str, calendar_id: str, _: Reader) -> Re
     """Hand out the header of an approved calendar."""
     check_site(request, site)
     found = await _file(request, calendar_id, HEADER_FILE)
-    return _answer(request, found.content, found.sha256, (_JSON, _NEVER_CHANGES))
+    return _answer(request, found.content, found.sha256, (JSON, NEVER_CHANGES))
 
 
 @router.get("/calendars/{calendar_id}/runs/{file}", summary="A run's file in a calendar", response_class=Response)
@@ -73,7 +73,7 @@ async def run_file(request: Request, site: str, calendar_id: str, file: str, _: 
     """Hand out the file of a run in an approved calendar, by the name that its header gives."""
     check_site(request, site)
     found = await _file(request, calendar_id, f"runs/{file}")
-    return _answer(request, found.content, found.sha256, (_JSON, _NEVER_CHANGES))
+    return _answer(request, found.content, found.sha256, (JSON, NEVER_CHANGES))
 
 
 async def _current(request: Request) -> str:

@@ -10,10 +10,11 @@ from typing import Literal
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from planner.ledger.alarms import clear_alarm
 from planner.ledger.decisions import APPROVED, REJECTED, decide, history, in_force, standing, standings
 from planner.service.calendar_routes import check_site
 from planner.service.guard import Refused
-from planner.service.publishing import roll_back, stored_calendar
+from planner.service.publishing import roll_back, stored_calendar, stored_header
 from planner.service.roles import Decider, Viewer, state_of
 from planner.service.state import ServiceState
 from planner.service.words import calendar_changes
@@ -163,5 +164,9 @@ def decide_draft(
         stands = standing(session, calendar_id)
         if stands is None or stands.site != state.site:
             raise Refused(HTTPStatus.NOT_FOUND, "this site has no such calendar")
-        decide(session, calendar_id, action, by=by, why=why, at=state.clock())
+        if decide(session, calendar_id, action, by=by, why=why, at=state.clock()):
+            # What was asked of a person is answered, whichever way.
+            event = stored_header(session, calendar_id).inputs.get("event", {}).get("name")
+            asked = ("approval", "coming week") if event is None else ("event", event)
+            clear_alarm(session, state.site, *asked, state.clock())
     state.shelf.forget()

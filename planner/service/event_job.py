@@ -1,90 +1,180 @@
-"""The job that answers grid events with the calendar in force."""
+"""The job that answers events of the grid, and outages of the halls, with the calendar that they fall in."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from planner.accounts import carbon_accounts
-from planner.errors import ConfigError, GridpaceError, Infeasible
-from planner.ledger.decisions import APPROVED, decide, in_force
-from planner.ledger.events import PENDING, answered, events, pending
+from planner.errors import ConfigError, Infeasible
+from planner.ledger.decisions import APPROVED, decide, in_force, newest_decision
+from planner.ledger.events import PENDING, answered, newest_event
+from planner.ledger.service_tables import EventRow
+from planner.outages import derated
 from planner.outcome import Outcome
+from planner.respond.outage import answer_outage
 from planner.respond.respond import respond
 from planner.service.planning_jobs import SERVICE
 from planner.service.publishing import MADE_FROM, POLICY, Made, inputs_of, put_forward, stored_calendar
+from planner.service.standing import due, first_told, followed_at, latest, outages_of, told
 from planner.service.stored_week import stored_week
-from planner.sources.openadr import events_from
-from power.events import Asked
+from planner.timegrid import iso
+from power.events import Asked, within
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
     from datetime import datetime
 
     from sqlalchemy.orm import Session
 
+    from planner.config import Site
     from planner.ledger.alarms import Severity
-    from planner.ledger.service_tables import EventRow
     from planner.respond.outcome import Response
+    from planner.service.standing import Told
     from planner.service.worker import Worker
+    from planner.timegrid import TimeGrid
     from power.events import GridEvent
     from trainer_hooks.contract import RunCalendar
 
+_AT_ONCE_S = 0.4
 _STATED = frozenset({Asked.IMPORT_LIMIT, Asked.SETPOINT})
 """What asks for a power, not for a share of what would have been drawn: it can be asked for again as it is."""
 
 
+def event_mark(worker: Worker) -> Hashable:
+    """Return what is another value as soon as there may be an event to answer: one came, or something was decided."""
+    with worker.ledger.reading() as session:
+        current = in_force(session, worker.site, worker.clock())
+        return current, newest_decision(session, worker.site), newest_event(session, worker.site)
+
+
+def events_due(worker: Worker) -> list[int]:
+    """Return the numbers of events and outages that are to be answered now."""
+    with worker.ledger.reading() as session:
+        return due(session, worker.site, worker.clock().replace(microsecond=0))
+
+
 def answer_events(worker: Worker) -> str:
-    """Answer every event that waits, in the order in which they came."""
-    with worker.ledger.reading() as session:
-        waiting = [(row.number, row.event) for row in pending(session, worker.site)]
-    for number, event in waiting:
+    """Answer every event and outage that waits, or that the calendar in force no longer keeps, in order of coming."""
+    now, count = worker.clock().replace(microsecond=0), 0
+    for number in events_due(worker):
+        with worker.ledger.reading() as session:
+            row = session.get_one(EventRow, number)
+        title = row.event
         try:
-            outcome, calendar_id = _answer(worker, number)
+            asked = told(row)
+            title = asked.title
+            found = _answer(worker, asked, now)
         except Infeasible as error:
-            outcome, calendar_id = f"cannot be kept: {error.what}", None
-            _tell(worker, event, "red", outcome, error.fix)
+            found = f"cannot be kept: {error.what}", None
+            _tell(worker, title, "red", found[0], error.fix)
         except ConfigError as error:
-            outcome, calendar_id = f"refused: {error.what}", None
-            _tell(worker, event, "amber", outcome, error.fix)
+            found = f"refused: {error.what}", None
+            _tell(worker, title, "amber", found[0], error.fix)
+        if found is None:
+            continue
+        count += 1
         with worker.ledger.writing() as session:
-            answered(session, number, outcome, calendar_id)
-    return f"{len(waiting)} events answered"
+            answered(session, number, *found)
+    return f"{count} events answered"
 
 
-def _tell(worker: Worker, event: str, severity: Severity, outcome: str, fix: str) -> None:
-    told = (f"Event {event}: {outcome}", fix or "tell the sender, and decide by hand what gives way")
-    worker.alarm("event", event, severity, told, "facilities")
-
-
-def _answer(worker: Worker, number: int) -> tuple[str, str | None]:
-    now = worker.clock().replace(microsecond=0)
+def watch_events(worker: Worker) -> str:
+    """Close the alarms of events and outages that are over."""
+    now, gone = worker.clock(), 0
     with worker.ledger.reading() as session:
-        current = in_force(session, worker.site, now)
+        over = [one for one in latest(session, worker.site) if one.is_over(now)]
+    for one in over:
+        gone += sum(worker.clear(kind, one.title) for kind in ("event", "outage"))
+    return f"{gone} alarms closed of events that are over"
+
+
+def _tell(worker: Worker, title: str, severity: Severity, outcome: str, fix: str) -> None:
+    sentence = (f"Event {title}: {outcome}", fix or "tell the sender, and decide by hand what gives way")
+    worker.alarm("event", title, severity, sentence, "facilities")
+
+
+def _answer(worker: Worker, asked: Told, now: datetime) -> tuple[str, str | None] | None:
+    """Return what became of an event and the calendar that answers it; None where it waits for a calendar."""
+    at = max(now, asked.start)
+    with worker.ledger.reading() as session:
+        current = followed_at(session, worker.site, at)
         if current is None:
+            if at > now:
+                outcome = f"waits: no calendar covers {iso(at)} yet"
+                _tell(worker, asked.title, "amber", outcome, "approve a calendar of that time")
+                return None
             raise ConfigError("no calendar is in force", fix="approve a calendar, then have the event sent again")
         header, runs = stored_calendar(session, current)
+        since = None
+        if asked.outage is not None and header.inputs.get("event", {}).get("name") == asked.title:
+            # Later word of the same outage: answered from what was to be without it.
+            header, runs = stored_calendar(session, header.inputs["event"]["answered_from"])
+            since = first_told(session, worker.site, asked.event)
         site, week = stored_week(session, header, worker.site_file)
-        asked = _asked(session, worker.site, number, now)
+        failed = [one for one in outages_of(session, worker.site, week.grid) if one != asked.outage]
         inputs = {name: content for name, content in inputs_of(session, current).items() if name in MADE_FROM}
-    response, changed = respond(
-        week, header, runs, asked, now=now, agreed=site.demand_response, flexibility=site.flexibility
-    )
-    if not response.changes:
+        events = _with_standing(session, worker.site, asked, week.grid, now)
+    agreed, flexible = site.demand_response, site.flexibility
+    week = derated(week, failed)
+    if asked.outage is not None:
+        response, changed = answer_outage(
+            week, header, runs, asked.outage, now=now, since=since, agreed=agreed, flexibility=flexible
+        )
+    else:
+        put = partial(respond, week, header, runs, events, now=now, agreed=agreed, flexibility=flexible)
+        response, changed = _at_once(put) if asked.is_urgent else put()
+    if asked.outage is not None:
+        _tell_outage(worker, asked, now)
+    if not response.changes and header.calendar_id == current:
         return "the calendar in force keeps it as it is", current
+    return _put_forward(worker, site, asked, (response, changed), inputs)
+
+
+def _at_once(put: Callable[..., tuple[Response, list[RunCalendar]]]) -> tuple[Response, list[RunCalendar]]:
+    """Return an answer that is good rather than best: an emergency does not wait for the last kilowatt-hour."""
+    try:
+        return put(limit_s=_AT_ONCE_S)
+    except Infeasible:
+        return put()  # in so little time nothing was found that keeps it
+
+
+def _put_forward(
+    worker: Worker,
+    site: Site,
+    asked: Told,
+    answer: tuple[Response, Sequence[RunCalendar]],
+    inputs: dict[str, bytes],
+) -> tuple[str, str]:
+    response, changed = answer
     outcome = _outcome(response, changed)
-    name = outcome.calendar.calendar_id
-    made = Made(outcome, inputs, f"answer to event {asked[-1].name}")
-    put_forward(worker.ledger, made, by=SERVICE, at=now)
-    broken = [violation.sentence for violation in response.found.violations]
+    name, now = outcome.calendar.calendar_id, response.after.issued_at
+    put_forward(worker.ledger, Made(outcome, inputs, f"answer to {asked.title}"), by=SERVICE, at=now)
+    # What an outage has stopped has stopped: that a spell is shorter than runs are promised is no reason to wait.
+    broken = [] if asked.outage is not None else [violation.sentence for violation in response.found.violations]
     if site.service.approve_answers == POLICY and not broken:
+        why = "the judge finds the answer clean" if asked.outage is None else "an outage leaves no choice"
         with worker.ledger.writing() as session:
-            decide(session, name, APPROVED, by=POLICY, why="the judge finds the answer clean", at=now)
+            decide(session, name, APPROVED, by=POLICY, why=why, at=now)
         worker.decided()
+        worker.clear("event", asked.title)
         return "answered", name
     why = "; ".join(broken) or "a person approves answers"
-    _tell(worker, asked[-1].name, "red", f"calendar {name} waits for approval: {why}", "approve or reject it now")
+    _tell(worker, asked.title, "red", f"calendar {name} waits for approval: {why}", "approve or reject it now")
     return f"waits for approval: {why}", name
+
+
+def _tell_outage(worker: Worker, asked: Told, now: datetime) -> None:
+    outage = asked.outage
+    assert outage is not None
+    if asked.is_over(now):
+        return
+    until = "an end that nobody has told yet" if outage.end is None else iso(outage.end)
+    left = f"{outage.cdus_out} CDUs are out" if outage.capacity_kw is None else f"{outage.capacity_kw:g} kW are left"
+    sentence = f"Block {outage.block}: {outage.cause}; {left} from {iso(outage.start)} to {until}."
+    action = "mend it, and send the same id again with the new end as soon as that is known"
+    worker.alarm("outage", asked.title, "red", (sentence, action), "facilities")
 
 
 def _outcome(response: Response, changed: Sequence[RunCalendar]) -> Outcome:
@@ -93,26 +183,15 @@ def _outcome(response: Response, changed: Sequence[RunCalendar]) -> Outcome:
     return Outcome(week, response.after, changed, response.found, (), carbon=carbon)
 
 
-def _asked(session: Session, site: str, number: int, now: datetime) -> list[GridEvent]:
+def _with_standing(session: Session, site: str, asked: Told, grid: TimeGrid, now: datetime) -> list[GridEvent]:
     """Return an event after those that were answered before and still hold: the answer has to keep them all."""
-    rows = list(events(session, site))
-    mine = next(row for row in rows if row.number == number)
-    latest: dict[str, EventRow] = {}
-    for row in sorted(rows, key=lambda row: row.number):
-        latest[row.event] = row
     still: list[GridEvent] = []
-    for row in latest.values():
-        if row.event == mine.event or row.outcome == PENDING or row.calendar_id is None:
+    for one in latest(session, site):
+        if one.event == asked.event or one.outcome == PENDING or one.calendar_id is None:
             continue
-        for event in _read(row):
-            asks = tuple(ask for ask in event.asks if ask.kind in _STATED and (ask.end is None or ask.end > now))
+        for event in one.grid:
+            stated = [ask for ask in event.asks if ask.kind in _STATED]
+            asks = within(stated, max(now, grid.start), grid.end)
             if asks:
                 still.append(replace(event, asks=asks))
-    return [*still, *_read(mine)]
-
-
-def _read(row: EventRow) -> tuple[GridEvent, ...]:
-    try:
-        return events_from(row.content.encode(), f"event {row.event}", row.received_at)
-    except GridpaceError as error:
-        raise ConfigError(error.what, error.why, error.fix) from error
+    return [*still, *asked.grid]

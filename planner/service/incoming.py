@@ -1,4 +1,4 @@
-"""Events of the grid as they come over the network, checked whole before any is kept."""
+"""Events of the grid, and outages of the halls, as they come over the network, checked whole before any is kept."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from planner.errors import ConfigError
-from planner.ledger.events import Received
+from planner.ledger.events import Received, outage_key
 from planner.sources.openadr import events_from
+from planner.sources.outage_file import outage_from
 
 _STAMPS = ("modificationDateTime", "createdDateTime")
 _MOST_EVENTS = 100
@@ -40,18 +41,13 @@ def incoming_events(body: bytes, site: str, by: str, now: datetime) -> list[Rece
                 why="without one an event that is sent again could not be told from a new one",
                 fix="send the event with the id that its sender gave it",
             )
-        try:
-            content = json.dumps(document, sort_keys=True, allow_nan=False)
-        except ValueError:
-            raise ConfigError(
-                f"event {event.name[:60]!r} holds a number beyond what computers keep", fix="leave that number out"
-            ) from None
+        content = _content(document, f"event {event.name[:60]!r}")
         found.append(
             Received(
                 site=site,
                 event=json.dumps([event.program, event.event_id]),
                 sha256=hashlib.sha256(content.encode()).hexdigest(),
-                modified_at=_modified_at(document),
+                modified_at=_modified_at(document, now),
                 content=content,
                 by=by,
             )
@@ -59,7 +55,43 @@ def incoming_events(body: bytes, site: str, by: str, now: datetime) -> list[Rece
     return found
 
 
-def _modified_at(document: dict[str, Any]) -> datetime | None:
+def incoming_outage(body: bytes, site: str, by: str, now: datetime) -> Received:
+    """Return the outage of a request's body.
+
+    Args:
+        body: The outage as JSON.
+        site: The site.
+        by: Whose token brought it.
+        now: Present instant, UTC: the start of an outage that names none.
+
+    Raises:
+        ConfigError: Something in it is not understood.
+    """
+    outage = outage_from(body, "body", now)
+    document: dict[str, Any] = json.loads(body)
+    content = _content(document, f"outage {outage.name[:60]!r}")
+    return Received(
+        site=site,
+        event=outage_key(outage.name),
+        sha256=hashlib.sha256(content.encode()).hexdigest(),
+        modified_at=_modified_at(document, now),
+        content=content,
+        by=by,
+    )
+
+
+def _content(document: dict[str, Any], subject: str) -> str:
+    try:
+        return json.dumps(document, sort_keys=True, allow_nan=False)
+    except ValueError:
+        raise ConfigError(f"{subject} holds a number beyond what computers keep", fix="leave that number out") from None
+
+
+def _modified_at(document: dict[str, Any], now: datetime) -> datetime | None:
+    """Return when a sender says that it changed something last, and now where its clock is ahead.
+
+    Taken at its word, what it sends once its clock is right would be overtaken by what it sent before.
+    """
     for name in _STAMPS:
         text = document.get(name)
         if text is None:
@@ -68,7 +100,7 @@ def _modified_at(document: dict[str, Any]) -> datetime | None:
             found = datetime.fromisoformat(text)
             if found.tzinfo is None:
                 raise ValueError  # noqa: TRY301 - one message for every way to be wrong
-            return found.astimezone(UTC)
+            return min(found.astimezone(UTC), now)
         except (TypeError, ValueError, OverflowError):
             raise ConfigError(
                 f"{name} {str(text)[:40]!r} is no instant", fix="write it with its offset: 2024-05-12T18:00:00Z"

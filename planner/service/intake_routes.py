@@ -14,7 +14,7 @@ from planner.ledger.events import receive
 from planner.ledger.intake import Intake
 from planner.service.calendar_routes import check_site
 from planner.service.guard import TELEMETRY_PATH, Refused
-from planner.service.incoming import incoming_events
+from planner.service.incoming import incoming_events, incoming_outage
 from planner.service.roles import needs, state_of
 from planner.service.state import ServiceState
 from planner.service.tokens import Principal
@@ -40,6 +40,31 @@ _EVENT_BODY: dict[str, Any] = {
         "required": True,
         "content": {
             "application/json": {"schema": {"description": "An OpenADR 3.1 event, or a list of events; each has an id"}}
+        },
+    }
+}
+
+
+_OUTAGE_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["id", "block", "cause"],
+                    "properties": {
+                        "id": {"type": "string", "description": "by which later word of it is known"},
+                        "block": {"type": "string", "description": "a block of the site file"},
+                        "cause": {"type": "string", "description": "for people: CDU 7 leaks"},
+                        "start": {"type": "string", "format": "date-time", "description": "now where left out"},
+                        "end": {"type": "string", "format": "date-time", "description": "left out: nobody knows yet"},
+                        "capacity_kw": {"type": "number", "description": "what is left, IT and cooling; 0: dark"},
+                        "cdus_out": {"type": "integer", "description": "in place of it: CDUs that are out"},
+                        "modificationDateTime": {"type": "string", "format": "date-time"},
+                    },
+                }
+            }
         },
     }
 }
@@ -91,7 +116,7 @@ async def telemetry(request: Request, _: Annotated[Principal, Depends(needs("age
 async def events(
     request: Request, site: str, principal: Annotated[Principal, Depends(needs("planner"))]
 ) -> list[EventReceipt]:
-    """Receive OpenADR 3.1 events, to be answered within a minute; one that came before does nothing again.
+    """Receive OpenADR 3.1 events, to be answered at once; one that came before does nothing again.
 
     An event that was changed later cannot be brought back by sending an earlier version: its receipt says "overtaken".
     """
@@ -107,9 +132,40 @@ async def events(
             return [EventReceipt(event=one.event, receipt=receive(session, one, now)) for one in found]
 
     receipts = await run_in_threadpool(keep)
+    state.bell.ring()
     for receipt in receipts:
         state.counts.add("grid_events", receipt.receipt)
     return receipts
+
+
+@router.post(
+    "/v1/sites/{site}/outages",
+    summary="Receive word of an outage",
+    status_code=HTTPStatus.ACCEPTED,
+    openapi_extra=_OUTAGE_BODY,
+)
+async def outages(
+    request: Request, site: str, principal: Annotated[Principal, Depends(needs("planner"))]
+) -> EventReceipt:
+    """Receive that a block or a part of its cooling fails, to be answered at once.
+
+    Later word of it has the same id and a later `modificationDateTime`: another end, more or less that is left.
+    """
+    check_site(request, site)
+    _need_type(request, {"application/json"})
+    state = state_of(request)
+    body = await request.body()
+    now = state.clock()
+    found = incoming_outage(body, state.site, principal.name, now)
+
+    def keep() -> EventReceipt:
+        with state.ledger.writing() as session:
+            return EventReceipt(event=found.event, receipt=receive(session, found, now))
+
+    receipt = await run_in_threadpool(keep)
+    state.bell.ring()
+    state.counts.add("outages", receipt.receipt)
+    return receipt
 
 
 def _take_in(state: ServiceState, body: bytes) -> Intake:

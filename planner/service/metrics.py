@@ -18,6 +18,7 @@ _COUNTERS = {
     "http_requests": ("Requests answered by this instance.", "status"),
     "telemetry_records": ("Records of telemetry that came to this instance.", "outcome"),
     "grid_events": ("Grid events that came to this instance.", "receipt"),
+    "outages": ("Word of outages that came to this instance.", "receipt"),
 }
 _Sample = tuple[dict[str, str], float]
 

@@ -13,11 +13,13 @@ from planner.gather import gather
 from planner.ledger.decisions import APPROVED, DRAFTED, Standing, decide, standings
 from planner.ledger.issued import issued_input
 from planner.optimize import PlanOptions
+from planner.outages import derated
 from planner.outlook import gather_signals
 from planner.pipeline import plan_or_mends
 from planner.service.going_on import go_on_daily
 from planner.service.progress import progress_json, progress_until, with_progress
-from planner.service.publishing import POLICY, REPORT, Made, objections, put_forward
+from planner.service.publishing import POLICY, REPORT, SUMMARY, Made, objections, put_forward
+from planner.service.standing import outages_of
 from planner.summary import summary
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, zone
 
@@ -109,13 +111,15 @@ def _make(worker: Worker, site: Site, why: str) -> Outcome:
     with worker.ledger.reading() as session:
         stand = progress_until(session, site, worker.clock(), _coming_start(worker, site))
     week = gather(with_progress(site, stand), now=worker.clock(), offline=worker.offline, cache=worker.cache)
+    with worker.ledger.reading() as session:
+        week = derated(week, outages_of(session, worker.site, week.grid))
     options = PlanOptions(gap_target=site.plan.gap_target, time_limit_s=site.plan.time_limit_s)
     outcome, found = plan_or_mends(week, options, _silent)
     inputs = {
         "site": worker.site_file.read_bytes(),
         "progress": progress_json(stand),
         REPORT: report_html(outcome),
-        "summary": json.dumps(summary(outcome, found, {}), allow_nan=False).encode(),
+        SUMMARY: json.dumps(summary(outcome, found, {}), allow_nan=False).encode(),
         _OBJECTIONS: json.dumps(objections(outcome)).encode(),
     }
     put_forward(worker.ledger, Made(outcome, inputs, why), by=SERVICE, at=worker.clock())

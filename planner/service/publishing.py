@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 POLICY = "policy"
 REPORT = "report"
 """Name under which a calendar's report is kept beside what it was made from."""
+SUMMARY = "summary"
+"""The same for its figures as JSON."""
 MADE_FROM = ("site", "progress")
 """Names of the inputs that are not series: the site file, and where runs were to stand as the week begins."""
 
@@ -135,15 +137,25 @@ def stored_calendar(session: Session, calendar_id: str) -> tuple[Calendar, list[
     Raises:
         ConfigError: Its files are not in the ledger.
     """
-    if issued_file(session, calendar_id, HEADER_FILE) is None:
+    header = stored_header(session, calendar_id)
+    files = issued_files(session, calendar_id)
+    return header, [parse_run(files[entry.file], f"{calendar_id}/{entry.file}") for entry in header.runs]
+
+
+def stored_header(session: Session, calendar_id: str) -> Calendar:
+    """Return the header of a calendar as it was issued.
+
+    Raises:
+        ConfigError: Its files are not in the ledger.
+    """
+    found = issued_file(session, calendar_id, HEADER_FILE)
+    if found is None:
         raise ConfigError(
             f"the files of calendar {calendar_id[:80]!r} are not in the ledger",
             why="it was published by `gridpace plan`, which keeps them in a folder",
             fix="name a calendar that the service made",
         )
-    files = issued_files(session, calendar_id)
-    header = parse_calendar(files[HEADER_FILE], f"{calendar_id}/{HEADER_FILE}")
-    return header, [parse_run(files[entry.file], f"{calendar_id}/{entry.file}") for entry in header.runs]
+    return parse_calendar(found.content, f"{calendar_id}/{HEADER_FILE}")
 
 
 def _anew(before: Calendar, runs: Sequence[RunCalendar], at: datetime) -> tuple[Calendar, list[RunCalendar]]:

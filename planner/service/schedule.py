@@ -18,10 +18,12 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from planner.errors import GridpaceError
 from planner.ledger.jobs import CUT_SHORT, give_lease_back, last_runs, lease_name, take_lease
+from planner.service.bell import Bell
 from planner.service.drift import calibrate
-from planner.service.event_job import answer_events
+from planner.service.event_job import answer_events, event_mark, events_due, watch_events
 from planner.service.keeping_jobs import let_go, roll_up
 from planner.service.planning_jobs import publish_week, refresh_feeds, replan, watch_publication
+from planner.service.prompt import Prompt
 from planner.service.worker import FAILED, Job, Worker, run_job
 from planner.timegrid import zone
 
@@ -38,12 +40,15 @@ _RETRIED = frozenset({"replan", "publish"})
 _AT_FIRST = frozenset({"replan"})
 """What is done at once where it never was: nobody should have to wait a day for the first draft."""
 
+EVENTS = "events"
+"""The job that no other one keeps waiting: a thread of its own runs it as soon as there is something to answer."""
+
 JOBS: Mapping[str, Job] = {
     "feeds": refresh_feeds,
     "replan": replan,
     "publish": publish_week,
     "watch": watch_publication,
-    "events": answer_events,
+    "watch-events": watch_events,
     "roll-up": roll_up,
     "let-go": let_go,
     "calibrate": calibrate,
@@ -81,7 +86,7 @@ def times(site: Site) -> dict[str, Times]:
         "replan": cron(hour=service.replan_hour, minute=15),
         "publish": cron(day_of_week=service.publish_day[:3], hour=service.publish_hour, minute=0),
         "watch": cron(minute=35),
-        "events": every(seconds=20),
+        "watch-events": every(minutes=5),
         "roll-up": every(minutes=10),
         "let-go": cron(hour=3, minute=45),
         "calibrate": cron(hour=4, minute=30),
@@ -100,6 +105,7 @@ class Schedule:
 
     Args:
         worker: What jobs work with.
+        bell: Rung when an event came in to this instance.
         lease_s: Length of the lease, s: after that another instance takes over from one that was killed.
         jobs: The jobs by name.
         when: Returns when each runs.
@@ -108,17 +114,21 @@ class Schedule:
     def __init__(
         self,
         worker: Worker,
+        bell: Bell | None = None,
         *,
         lease_s: float = LEASE_S,
         jobs: Mapping[str, Job] = JOBS,
         when: Callable[[Site], dict[str, Times]] = times,
     ) -> None:
         self._worker = worker
+        self._bell = bell or Bell()
+        self._prompt: Prompt | None = None
         self._lease_s = lease_s
         self._jobs = jobs
         self._when = when
         self._lease = lease_name(worker.site)
         self._stop = threading.Event()
+        self._unnoted: set[str] = set()
         self._scheduler: BackgroundScheduler | None = None
         self._thread = threading.Thread(target=self._keep, name="gridpace-lease", daemon=True)
 
@@ -156,7 +166,13 @@ class Schedule:
 
     def run(self, name: str) -> None:
         """Run a job now, in this thread; one that failed and matters is tried again soon."""
-        done = run_job(self._worker, name, self._jobs[name])
+        try:
+            done = run_job(self._worker, name, self._jobs[name])
+        except GridpaceError as error:
+            # The database was away for longer than the job, but not for so long that the lease was lost.
+            LOG.warning("the job %r is done again once it can be noted: %s", name, error.what)
+            self._unnoted.add(name)
+            return
         if not done and name in _RETRIED and self._scheduler is not None:
             self._scheduler.add_job(
                 run_scheduled,
@@ -177,6 +193,8 @@ class Schedule:
                 elif not held and self._scheduler is not None:
                     LOG.warning("another instance holds the schedule now")
                     self._end(wait=False)
+                elif self._scheduler is not None:
+                    self._take_up(self._scheduler)
             except GridpaceError as error:
                 LOG.warning("the schedule waits: %s", error.what)
                 self._end(wait=False)  # without the lease another instance may begin
@@ -185,6 +203,12 @@ class Schedule:
                 self._end(wait=False)
             if self._stop.wait(self._lease_s / 3):
                 return
+
+    def _take_up(self, scheduler: BackgroundScheduler) -> None:
+        """Have done again what the database kept from being noted."""
+        for name in sorted(self._unnoted):
+            _add_once(scheduler, self._worker.site, name)
+            self._unnoted.discard(name)
 
     def _begin(self) -> None:
         site = self._worker.load()
@@ -202,6 +226,8 @@ class Schedule:
         self._agree(scheduler, site)
         self._scheduler = scheduler
         scheduler.resume()
+        self._prompt = Prompt(lambda: event_mark(self._worker), self._answer_events, self._bell)
+        self._prompt.start()
         LOG.info("this instance works the schedule off")
 
     def _agree(self, scheduler: BackgroundScheduler, site: Site) -> None:
@@ -224,14 +250,26 @@ class Schedule:
             if ended_at is None or outcome == CUT_SHORT or (outcome == FAILED and job in _RETRIED)
         }
         for job in self._jobs.keys() & (unfinished | (_AT_FIRST - ran.keys())):
-            scheduler.add_job(run_scheduled, "date", args=[name, job], id=f"{name}: {job} again", replace_existing=True)
+            _add_once(scheduler, name, job)
+
+    def _answer_events(self) -> bool:
+        if not events_due(self._worker):
+            return True
+        return run_job(self._worker, EVENTS, answer_events)
 
     def _end(self, *, wait: bool) -> None:
+        prompt, self._prompt = self._prompt, None
+        if prompt is not None:
+            prompt.stop(wait=wait)
         scheduler, self._scheduler = self._scheduler, None
         if scheduler is not None:
             scheduler.shutdown(wait=wait)
         if _working.get(self._worker.site) is self:
             del _working[self._worker.site]
+
+
+def _add_once(scheduler: BackgroundScheduler, site: str, job: str) -> None:
+    scheduler.add_job(run_scheduled, "date", args=[site, job], id=f"{site}: {job} again", replace_existing=True)
 
 
 def _once(job_id: str) -> bool:

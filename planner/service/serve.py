@@ -19,7 +19,8 @@ import uvicorn
 from planner.config import load_site
 from planner.errors import ConfigError
 from planner.ledger import Ledger
-from planner.service.patience import patient_protocol
+from planner.service.connections import allow_connections
+from planner.service.patience import PatientProtocol
 from planner.service.schedule import Schedule
 from planner.service.shelf import Shelf
 from planner.service.state import Limits, ServiceState
@@ -33,11 +34,12 @@ from trainer_hooks.agent.signature import sign_hmac
 from trainer_hooks.errors import HookError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import FrameType
 
     from planner.config import Site
     from planner.service.live.changing import Changing
+    from planner.service.waiting import Waiting
 
 _KEY_BYTES = 32
 _BACKLOG = 4096
@@ -96,6 +98,7 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
             why="without tokens whoever reaches the service may change what the site does",
             fix="make tokens by `gridpace token`, and name their file by --tokens; or listen at 127.0.0.1",
         )
+    allow_connections()
     tokens = None if settings.tokens is None else TokenBook(settings.tokens)
     sign = _signer(settings.hmac_key)
     instance = f"{socket.gethostname()}-{secrets.token_hex(4)}"
@@ -120,8 +123,8 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
             offline=settings.offline,
             decided=shelf.forget,
         )
-        schedule = Schedule(worker) if settings.works else None
-        server = _Server(_config(settings, state), state.changing)
+        schedule = Schedule(worker, state.bell) if settings.works else None
+        server = _Server(_config(settings, state), (state.changing, state.waiting))
         if schedule is not None:
             schedule.start()
         ended = _told_to_end()
@@ -138,14 +141,15 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
 
 
 class _Server(uvicorn.Server):
-    """Has streams of changes end as soon as it is told to end: they would keep it until they are cut off."""
+    """Has streams of changes and requests that wait end as soon as it is told to end: they would keep it."""
 
-    def __init__(self, config: uvicorn.Config, changing: Changing) -> None:
+    def __init__(self, config: uvicorn.Config, lasting: Sequence[Changing | Waiting]) -> None:
         super().__init__(config)
-        self._changing = changing
+        self._lasting = lasting
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._changing.end()
+        for one in self._lasting:
+            one.end()
         super().handle_exit(sig, frame)
 
 
@@ -184,7 +188,7 @@ def _config(settings: Settings, state: ServiceState) -> uvicorn.Config:
         create_app(state),
         log_config=None,
         access_log=False,  # the guard writes what is asked for, without what might be secret
-        http=patient_protocol(),
+        http=PatientProtocol,
         ws="none",
         lifespan="off",
         server_header=False,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from planner.ledger import Ledger
 
 _FRESH_S = 1.0
+_USABLE_S = 5.0
 _KEEP_BYTES = 64 * 1024 * 1024
 
 
@@ -54,8 +55,11 @@ class Shelf:
 
     @property
     def fresh(self) -> bool:
-        """Whether which calendar is in force is known without asking the database."""
-        return self._asked_s is not None and self._steady() - self._asked_s < _FRESH_S
+        """Whether which calendar is in force is known without asking the database.
+
+        While one asks, the others go by what was known a moment ago: they would all wait where the database is slow.
+        """
+        return self._known_within(_USABLE_S if self._asking.locked() else _FRESH_S)
 
     @property
     def known(self) -> str | None:
@@ -68,8 +72,10 @@ class Shelf:
 
     def current(self) -> str | None:
         """Return the calendar in force, or None where none was ever approved."""
+        if self.fresh:
+            return self._current
         with self._asking:  # of many who come at once one asks, and the others wait for what it hears
-            if not self.fresh:
+            if not self._known_within(_FRESH_S):
                 with self._ledger.reading() as session:
                     self._current = in_force(session, self._site, self._clock())
                 self._asked_s = self._steady()
@@ -81,11 +87,24 @@ class Shelf:
         Args:
             run: The run; None asks for the pointer.
         """
-        if not self.fresh or self._current is None or run is None:
-            return self._current if self.fresh else None
-        path = self._runs.get(self._current, {}).get(run)
-        found = None if path is None else self._files.get((self._current, path))
-        return None if found is None else found.sha256
+        if run is not None:
+            found = self.run_at_hand(run)
+            return None if found is None else found.sha256
+        return self._current if self.fresh else None
+
+    def run_at_hand(self, run: str) -> StoredFile | None:
+        """Return a run's windows in force where they are known without the database, else None."""
+        current = self._current if self.fresh else None
+        path = None if current is None else self._runs.get(current, {}).get(run)
+        return None if current is None or path is None else self.file_at_hand(current, path)
+
+    def file_at_hand(self, calendar_id: str, path: str) -> StoredFile | None:
+        """Return a file as `file` does where it is in memory, else None."""
+        with self._lock:
+            found = self._files.get((calendar_id, path))
+            if found is not None:
+                self._files.move_to_end((calendar_id, path))
+            return found
 
     def file(self, calendar_id: str, path: str) -> StoredFile | None:
         """Return a file of an approved calendar of this site, or None.
@@ -94,11 +113,9 @@ class Shelf:
             calendar_id: The calendar.
             path: Path inside its folder, or "sig" for its signature.
         """
-        key = (calendar_id, path)
-        with self._lock:
-            if key in self._files:
-                self._files.move_to_end(key)
-                return self._files[key]
+        kept = self.file_at_hand(calendar_id, path)
+        if kept is not None:
+            return kept
         with self._ledger.reading() as session:
             stands = standing(session, calendar_id)
             if stands is None or (stands.site, stands.state) != (self._site, APPROVED):
@@ -107,7 +124,7 @@ class Shelf:
         if path == "sig" and found is not None:
             found = None if self._sign is None else StoredFile(self._sign(found.content), found.sha256)
         if found is not None:
-            self._keep(key, found)
+            self._keep((calendar_id, path), found)
         return found
 
     def run_path(self, calendar_id: str, run: str) -> str | None:
@@ -121,6 +138,10 @@ class Shelf:
             known = {entry.run: entry.file for entry in calendar.runs}
             self._runs = {calendar_id: known}  # nearly everyone asks for the one in force
         return known.get(run)
+
+    def _known_within(self, age_s: float) -> bool:
+        asked_s = self._asked_s  # another thread may forget it meanwhile
+        return asked_s is not None and self._steady() - asked_s < age_s
 
     def _keep(self, key: tuple[str, str], found: StoredFile) -> None:
         with self._lock:

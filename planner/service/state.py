@@ -10,7 +10,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from planner.service.bell import Bell
 from planner.service.live.changing import Changing
+from planner.service.readiness import Readiness
+from planner.service.waiting import Waiting
 
 if TYPE_CHECKING:
     from planner.ledger import Ledger
@@ -48,6 +51,7 @@ class Limits:
         telemetry_bytes: Largest batch of telemetry, bytes.
         body_bytes: Largest other body, bytes.
         body_s: Longest time that a body may take to come, s.
+        most_waiting: Requests held until another calendar is in force, at once.
     """
 
     requests_per_s: float = 20.0
@@ -57,6 +61,7 @@ class Limits:
     telemetry_bytes: int = 8 * 1024 * 1024
     body_bytes: int = 1024 * 1024
     body_s: float = 60.0
+    most_waiting: int = 30_000
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,7 @@ class ServiceState:
         limits: What callers may cost.
         counts: Counters of this instance.
         instance: Name of this instance.
+        bell: Rung when an event came in.
     """
 
     site: str
@@ -82,8 +88,19 @@ class ServiceState:
     limits: Limits = field(default_factory=Limits)
     counts: Counts = field(default_factory=Counts)
     instance: str = ""
+    bell: Bell = field(default_factory=Bell)
 
     @cached_property
     def changing(self) -> Changing:
         """What all who watch the page share."""
         return Changing(self.ledger, self.site, self.clock)
+
+    @cached_property
+    def waiting(self) -> Waiting:
+        """What all who wait for another calendar share."""
+        return Waiting(self.shelf, self.limits.most_waiting)
+
+    @cached_property
+    def readiness(self) -> Readiness:
+        """Whether the database can be written, proved now and then."""
+        return Readiness(self.ledger, self.instance)

@@ -8,7 +8,6 @@ from http import HTTPStatus
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from planner.errors import ExportError
 from planner.ledger.alarms import open_alarms
 from planner.ledger.events import events
 from planner.ledger.jobs import last_runs
@@ -63,12 +62,9 @@ async def health() -> dict[str, str]:
 
 @router.get("/readyz", summary="Whether requests can be answered")
 def ready(request: Request) -> dict[str, str]:
-    """Answer 200 where the database does, else 503."""
-    try:
-        with state_of(request).ledger.reading() as session:
-            last_runs(session, "")
-    except ExportError as error:
-        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the database does not answer") from error
+    """Answer 200 where the database can be read and written, else 503."""
+    if not state_of(request).readiness.is_ready():
+        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the database cannot be written")
     return {"status": "ready"}
 
 

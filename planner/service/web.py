@@ -13,6 +13,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 
 from planner.errors import ConfigError, GridpaceError, Infeasible, NotPermitted
 from planner.service import calendar_routes, decision_routes, intake_routes, status_routes
+from planner.service.at_hand import AtHand
 from planner.service.guard import Guard, Refused
 from planner.service.live import entry, page_routes, report_routes
 from planner.service.operations_page import operations_page
@@ -37,7 +38,7 @@ def create_app(state: ServiceState) -> ASGIApp:
     Args:
         state: What every request handler needs.
     """
-    return Guard(Unchanged(bare_app(state), state), state)
+    return Guard(Unchanged(AtHand(bare_app(state), state), state), state)
 
 
 def bare_app(state: ServiceState) -> FastAPI:

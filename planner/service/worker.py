@@ -68,10 +68,10 @@ class Worker:
         with self.ledger.writing() as session:
             raise_alarm(session, Alarm(self.site, kind, subject, severity, *told, owner), self.clock())
 
-    def clear(self, kind: str, subject: str) -> None:
-        """Close an alarm if it is open."""
+    def clear(self, kind: str, subject: str) -> bool:
+        """Close an alarm; returns whether it was open."""
         with self.ledger.writing() as session:
-            clear_alarm(session, self.site, kind, subject, self.clock())
+            return clear_alarm(session, self.site, kind, subject, self.clock())
 
 
 Job = Callable[[Worker], str]

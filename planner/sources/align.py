@@ -116,14 +116,14 @@ def _quarter_means(rows: pd.DataFrame, edges: npt.NDArray[np.datetime64]) -> npt
     knots = _hours(np.stack([starts, ends], axis=1).ravel(), edges[0])
     lengths = _hours(ends, edges[0]) - _hours(starts, edges[0])
     at = _hours(edges, edges[0])
-    covered_h = np.diff(np.interp(at, knots, _cumulative(lengths)))
-    area = np.diff(np.interp(at, knots, _cumulative(lengths * value)))
+    covered_h = np.diff(np.interp(at, knots, running_sum(lengths)))
+    area = np.diff(np.interp(at, knots, running_sum(lengths * value)))
     enough = covered_h >= 0.5 * (QUARTER / timedelta(hours=1))
     means = np.divide(area, covered_h, out=np.full(len(area), np.nan), where=enough)
     return np.where(inside, value[row], means)
 
 
-def _cumulative(parts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def running_sum(parts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the running sum at the start and end of each row, flat across the gap between two rows."""
     total = np.concatenate([[0.0], np.cumsum(parts)])
     return np.stack([total[:-1], total[1:]], axis=1).ravel()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from planner.errors import ConfigError
-from planner.sources.fuels import MIX_BASES, fuel_factors
+from planner.sources.fuels import fuel_factors, only_basis
 from planner.sources.keys import need_key
 from planner.sources.mix import mix_intensity, power_of
 from planner.sources.pages import Page, Paging
@@ -79,9 +79,7 @@ class Eia:
         Raises:
             ConfigError: An option is unknown or wrong.
         """
-        source = cls(http, options.choice("basis", MIX_BASES, "direct"))
-        options.finish()
-        return source
+        return cls(http, basis=only_basis(options))
 
     def fetch(self, signal: str, zone: str, start: datetime, end: datetime) -> Series:
         """Return the hourly carbon intensity of what was generated, or the solar part, in [start, end).

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from planner.errors import ConfigError
-from planner.sources.fuels import MIX_BASES, fuel_factors
+from planner.sources.fuels import fuel_factors, only_basis
 from planner.sources.mix import mix_intensity, power_of
 from planner.sources.request import Request
 from planner.sources.resample import ends_of
@@ -96,9 +96,7 @@ class EnergyCharts:
         Raises:
             ConfigError: An option is unknown or wrong.
         """
-        source = cls(http, options.choice("basis", MIX_BASES, "direct"))
-        options.finish()
-        return source
+        return cls(http, basis=only_basis(options))
 
     def fetch(self, signal: str, zone: str, start: datetime, end: datetime) -> Series:
         """Return the price, the carbon intensity of the country's own generation, or its solar part, in [start, end).

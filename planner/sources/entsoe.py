@@ -18,7 +18,7 @@ import pandas as pd
 
 from planner.errors import ConfigError
 from planner.sources.entsoe_xml import Curve, count_series, curves
-from planner.sources.fuels import MIX_BASES, fuel_factors
+from planner.sources.fuels import fuel_factors, only_basis
 from planner.sources.keys import need_key
 from planner.sources.mix import mix_intensity, power_of
 from planner.sources.options import did_you_mean
@@ -109,8 +109,7 @@ class Entsoe:
         Raises:
             ConfigError: An option is unknown or wrong, or entsoe-py is not installed.
         """
-        source = cls(http, options.choice("basis", MIX_BASES, "direct"))
-        options.finish()
+        source = cls(http, basis=only_basis(options))
         if find_spec("entsoe") is None:
             raise ConfigError(
                 "source 'entsoe' needs entsoe-py, which is not installed", fix="pip install 'gridpace[entsoe]'"

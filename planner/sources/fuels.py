@@ -9,6 +9,7 @@ from functools import cache
 
 from planner.bundled import data_dir
 from planner.errors import ConfigError
+from planner.sources.options import Options
 
 FUELS = ("coal", "gas", "oil", "biomass", "nuclear", "hydro", "wind", "solar", "geothermal", "unknown")
 SETS = {"direct": "direct-ipcc2014", "lifecycle": "lifecycle-ipcc2014"}
@@ -46,3 +47,14 @@ def fuel_factors(basis: str) -> FuelFactors:
     entry = tomllib.loads((data_dir() / "factors.toml").read_text(encoding="utf-8"))["set"][name]
     values = {fuel: float(entry["gco2_per_kwh"][fuel]["value"]) for fuel in FUELS}
     return FuelFactors(f"{name}/{entry['version']}", basis, values)
+
+
+def only_basis(options: Options) -> str:
+    """Return the basis that a provider's options declare; it is the only one of them.
+
+    Raises:
+        ConfigError: It is none, or there is another option.
+    """
+    basis = options.choice("basis", MIX_BASES, "direct")
+    options.finish()
+    return basis

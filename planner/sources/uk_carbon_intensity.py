@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from planner.errors import ConfigError, DataUnavailable
-from planner.sources.fuels import MIX_BASES, fuel_factors
+from planner.sources.fuels import fuel_factors, only_basis
 from planner.sources.http import Http
 from planner.sources.mix import mix_intensity
 from planner.sources.request import Request
@@ -69,9 +69,7 @@ class UkCarbonIntensity:
         Raises:
             ConfigError: An option is unknown or wrong.
         """
-        source = cls(http, basis=options.choice("basis", MIX_BASES, "direct"))
-        options.finish()
-        return source
+        return cls(http, basis=only_basis(options))
 
     def fetch(self, signal: str, zone: str, start: datetime, end: datetime) -> Series:
         """Return the half-hourly carbon intensity in [start, end), up to 48 h ahead.

@@ -28,6 +28,8 @@ BENCHES = {
     "planner_peers": "our programs beside linopy, PyPSA and EMHASS (makes an environment of their own; --env, --case)",
     "overhead": "metering 8 GPUs: the hooks beside ZeusMonitor and CodeCarbon on the twin of NVML (--env DIR)",
     "service": "25,000 node agents polling the service: time to an answer, processor time, memory (--rate)",
+    "held": "node agents that wait at the service for the next calendar: what each costs, how soon all hear (--agents)",
+    "newcomers": "the paths of new users: a first plan of their own, a training made aware (installs both wheels)",
     "thermal": "hull gaps and derating of a 20 MW plant beside the reference, and the time they take",
 }
 # An hour, traces that are not in the repository, packages from outside.
@@ -43,6 +45,7 @@ NEED_MORE = (
     "trade",
     "overhead",
     "agent",
+    "newcomers",
 )
 
 

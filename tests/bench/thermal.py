@@ -8,9 +8,9 @@ import time
 import numpy as np
 
 from tests.bench.machine import describe, table
+from tests.plants import warm_water_with_pad
 from thermal.envelope import fit_branches, fit_envelope
 from thermal.plant import CoolingPlant, cooling, dry_cooler, tower_chiller, w_max_kw
-from thermal.ready import warm_water_with_pad
 from thermal.secants import fit_secants
 from thermal.units_out import ALL
 

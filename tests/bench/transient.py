@@ -8,6 +8,7 @@ import time
 import numpy as np
 
 from tests.bench.machine import describe, table
+from tests.loops import loop_kj_per_k
 from thermal.transient import Event, LoopInertia, LoopOperation, ride_through_row, time_to_limit_s
 
 RATED_KW = 1_000.0
@@ -67,7 +68,7 @@ def _print_ride_through() -> None:
         row = ride_through_row(Event.REJECTION_LOSS, inertia, _operation(1.0), RESTART_S, LIMITS_C[0])
         # one lump for the whole loop: q restart = C (limit - supply - rise q / rated), solved for q
         room_k = LIMITS_C[0] - SUPPLY_C
-        lump_kw = inertia.loop_kj_per_k * room_k / (RESTART_S + inertia.loop_kj_per_k * RISE_K / RATED_KW)
+        lump_kw = loop_kj_per_k(inertia) * room_k / (RESTART_S + loop_kj_per_k(inertia) * RISE_K / RATED_KW)
         exact_kw = float(row.room_k / row.rise_k_per_kw)
         rows.append([water, f"{exact_kw:.0f}", f"{lump_kw:.0f}"])
     print(

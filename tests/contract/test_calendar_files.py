@@ -141,6 +141,13 @@ def test_the_newer_calendar_is_in_force_and_the_older_stays(tmp_path):
     assert read_current(tmp_path / "first", "a").calendar_id == "first"
 
 
+def test_the_folder_that_a_plan_wrote_will_do(tmp_path):
+    header, runs = two_hours("a", calendar_id="first")
+    write_calendar(tmp_path / "calendars", header, runs)
+    assert current_folder(tmp_path) == tmp_path / "calendars" / "first"
+    assert read_current(tmp_path, "a").calendar_id == "first"
+
+
 def test_a_calendar_that_is_not_to_be_followed_stands_beside_the_one_in_force(tmp_path):
     for calendar_id, in_force in (("first", True), ("second", False)):
         header, runs = two_hours("a", calendar_id=calendar_id)

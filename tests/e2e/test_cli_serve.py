@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -29,12 +30,19 @@ def test_it_serves_until_it_is_told_to_end(tmp_path, site):
         "GRIDPACE_DATABASE": str(tmp_path / "made" / "g.sqlite"),
         "GRIDPACE_CACHE": str(tmp_path / "cache"),
     }
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with subprocess.Popen(
+        ["/bin/sh", "-c", 'ulimit -Sn 256; exec "$@"', "sh", *command],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
         try:
             address = next(line for line in process.stderr if "gridpace serves at " in line).split()[-1]
             for path in ("healthz", "readyz", "docs"):
                 assert requests.get(f"{address}/{path}", timeout=20).status_code == 200
             assert requests.get(f"{address}/v1/sites/Werk%20S%C3%BCd/calendars", timeout=20).json() == []
+            assert resource.prlimit(process.pid, resource.RLIMIT_NOFILE) == (most, most)  # held requests are files
             process.send_signal(signal.SIGTERM)
             told = process.stderr.read()
             assert process.wait(30) in {0, -signal.SIGTERM}, told

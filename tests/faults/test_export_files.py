@@ -31,7 +31,7 @@ def test_files_are_written_and_replaced(tmp_path):
 def test_a_disk_that_fills_at_the_second_file_leaves_both_as_they_were(tmp_path, monkeypatch):
     first, second = tmp_path / "first", tmp_path / "second"
     first.write_bytes(b"old")
-    real = module._write
+    real = module.write_file
 
     def full(path: Path, content: bytes) -> None:
         if content == b"new 2":
@@ -39,7 +39,7 @@ def test_a_disk_that_fills_at_the_second_file_leaves_both_as_they_were(tmp_path,
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(path, content)
 
-    monkeypatch.setattr(module, "_write", full)
+    monkeypatch.setattr(module, "write_file", full)
     with pytest.raises(ExportError, match=r"second cannot be written \(No space left on device\)"):
         write_files({first: b"new 1", second: b"new 2"})
     assert first.read_bytes() == b"old"

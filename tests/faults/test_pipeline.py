@@ -50,7 +50,7 @@ def test_a_folder_whose_name_is_no_text_is_written_all_the_same(outcomes, tmp_pa
 def test_a_disk_that_fills_while_publishing_leaves_the_week_before_in_force(outcomes, tmp_path, monkeypatch, full_at):
     pipeline.write_outcome(tmp_path, outcomes[0], PLAN)
     before = everything(tmp_path)
-    real = hooks_publish._write_file
+    real = hooks_publish.write_file
 
     def full(path, content):
         if full_at in path.name:
@@ -58,7 +58,7 @@ def test_a_disk_that_fills_while_publishing_leaves_the_week_before_in_force(outc
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(path, content)
 
-    monkeypatch.setattr(hooks_publish, "_write_file", full)
+    monkeypatch.setattr(hooks_publish, "write_file", full)
     with pytest.raises(ExportError, match="could not be published"):
         pipeline.write_outcome(tmp_path, outcomes[1], PLAN)
     after = everything(tmp_path)
@@ -75,14 +75,14 @@ def test_a_ledger_that_cannot_be_written_leaves_nothing_new(outcomes, tmp_path):
 
 @pytest.mark.parametrize("full_at", ["calendar.json", "current"])
 def test_a_disk_that_fills_at_the_very_first_plan_leaves_nothing_in_force(outcomes, tmp_path, monkeypatch, full_at):
-    real = hooks_publish._write_file
+    real = hooks_publish.write_file
 
     def full(path, content):
         if full_at in path.name:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(path, content)
 
-    monkeypatch.setattr(hooks_publish, "_write_file", full)
+    monkeypatch.setattr(hooks_publish, "write_file", full)
     with pytest.raises(ExportError, match="could not be published"):
         pipeline.write_outcome(tmp_path / "out", outcomes[0], PLAN)
     # A calendar's folder that is whole before the pointer is written stays: it is valid and not in force.

@@ -4,58 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.packaging
-pytest.importorskip("build", reason="the packaging tools are not installed (make test-packaging)")
-
-
-def build_wheel(source: Path, out: Path) -> Path:
-    subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, source],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    (wheel,) = out.glob("*.whl")
-    return wheel
-
-
-def empty_environment(folder: Path, *requirements: str | Path) -> Path:
-    venv.create(folder, with_pip=True)
-    python = folder / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", *requirements], check=True, capture_output=True)
-    return python
 
 
 def names(wheel: Path) -> set[str]:
     with zipfile.ZipFile(wheel) as archive:
         return set(archive.namelist())
-
-
-@pytest.fixture(scope="module")
-def main_wheel(root, tmp_path_factory) -> Path:
-    return build_wheel(root, tmp_path_factory.mktemp("main"))
-
-
-@pytest.fixture(scope="module")
-def hooks_wheel(root, tmp_path_factory) -> Path:
-    return build_wheel(root / "trainer_hooks", tmp_path_factory.mktemp("hooks"))
-
-
-@pytest.fixture(scope="module")
-def main_python(main_wheel, tmp_path_factory) -> Path:
-    return empty_environment(tmp_path_factory.mktemp("env-main") / "v", main_wheel)
-
-
-@pytest.fixture(scope="module")
-def hooks_python(hooks_wheel, tmp_path_factory) -> Path:
-    return empty_environment(tmp_path_factory.mktemp("env-hooks") / "v", hooks_wheel)
 
 
 def test_the_main_wheel_holds_the_four_packages_and_the_data_and_nothing_else(main_wheel):

@@ -38,35 +38,62 @@ def missing() -> str:
     return ""
 
 
-@contextmanager
-def server() -> Iterator[int]:
-    """Run a server; yields its port. Its user is gridpace, with `PASSWORD`."""
-    programs = _programs()
-    assert programs is not None
-    folder = Path(tempfile.mkdtemp(prefix="gridpace-pg-"))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    secret = folder / "password"
-    secret.write_text(PASSWORD)
-    as_user = []
-    if os.geteuid() == 0:
-        as_user = ["setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--clear-groups"]
-        for path in (folder, secret):
-            shutil.chown(path, _USER)
+class Server:
+    """A server in a folder. Its user is gridpace, with `PASSWORD`.
 
-    def call(*command: str) -> None:
+    Args:
+        folder: An empty folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        programs = _programs()
+        assert programs is not None
+        self._programs, self._folder, self._as_user = programs, folder, list[str]()
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+        secret = folder / "password"
+        secret.write_text(PASSWORD)
+        if os.geteuid() == 0:
+            self._as_user = ["setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--clear-groups"]
+            for path in (folder, secret):
+                shutil.chown(path, _USER)
+        self._call("initdb", "-U", "gridpace", "-A", "scram-sha-256", f"--pwfile={secret}", "-N")
+
+    def start(self) -> None:
+        """Start it; returns once it answers."""
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._folder} -c fsync=off"
+        self._call("pg_ctl", "-l", str(self._folder / "server.log"), "-w", "-o", options, "start")
+
+    def end_at_once(self) -> None:
+        """End it as a crash would: nobody is told, nothing is written, and the next start recovers from the log."""
+        self._call("pg_ctl", "-m", "immediate", "-w", "stop")
+
+    @property
+    def pid(self) -> int:
+        """The process from which all of its processes come."""
+        return int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
+
+    def _call(self, program: str, *arguments: str) -> None:
         # Into a file: a pipe would stay open in the server, and the reader wait for its end.
-        with (folder / "calls.log").open("ab") as log:
-            done = subprocess.run([*as_user, *command], stdout=log, stderr=log, cwd=folder, check=False)
-        assert done.returncode == 0, (folder / "calls.log").read_text()
+        told, command = self._folder / "calls.log", [str(self._programs / program), "-D", str(self._folder / "data")]
+        with told.open("ab") as log:
+            done = subprocess.run(
+                [*self._as_user, *command, *arguments], stdout=log, stderr=log, cwd=self._folder, check=False
+            )
+        assert done.returncode == 0, told.read_text()
 
-    data, log = str(folder / "data"), str(folder / "server.log")
-    call(str(programs / "initdb"), "-D", data, "-U", "gridpace", "-A", "scram-sha-256", f"--pwfile={secret}", "-N")
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
-    call(str(programs / "pg_ctl"), "-D", data, "-l", log, "-w", "-o", options, "start")
+
+@contextmanager
+def server() -> Iterator[Server]:
+    """Run a server."""
+    folder = Path(tempfile.mkdtemp(prefix="gridpace-pg-"))
     try:
-        yield port
+        running = Server(folder)
+        running.start()
+        try:
+            yield running
+        finally:
+            running.end_at_once()
     finally:
-        call(str(programs / "pg_ctl"), "-D", data, "-m", "immediate", "-w", "stop")
         shutil.rmtree(folder, ignore_errors=True)

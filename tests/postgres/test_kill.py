@@ -1,59 +1,59 @@
-"""A service killed at random points, on SQLite and on PostgreSQL: nothing lost, nothing twice, nothing half done."""
+"""A service killed 200 times in the midst of what it does, on both databases; and the database under it.
+
+Nothing is lost, nothing is there twice or by half, and whoever comes next goes on by itself.
+"""
 
 from __future__ import annotations
 
-import os
+import http.client
+import itertools
+import json
 import random
-import signal
-import subprocess
-import sys
+import shutil
+import socket
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections import Counter
+from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from pathlib import Path
-from queue import Empty, SimpleQueue
 
 import pytest
-import requests
+from sqlalchemy import column, func, inspect, select, table, text
 
-from planner.ledger import Ledger
-from planner.ledger.decisions import APPROVED, in_force, standings
+from planner.ledger.decisions import APPROVED, DRAFTED, SUPERSEDED, decide, in_force, standings
+from planner.ledger.engine import open_engine
 from planner.ledger.hours import hours
+from planner.ledger.jobs import job_begins, last_runs
+from planner.ledger.migrations.versions import plans_and_telemetry
+from planner.ledger.service_tables import Decision, JobRun, PlanInput
+from planner.ledger.tables import IssuedPlan, PlannedWindow, SlotCarbon, Table
+from planner.service.planning_jobs import replan
 from planner.service.publishing import stored_calendar
-from tests.mini_site import MINI, ROOT
-from tests.old_ledger import contents, make_old, move_rows
-from tests.published import START
-from tests.unit.test_ledger import planned, record, write
+from planner.service.worker import run_job
+from planner.timegrid import coming_week, iso_week, zone
+from tests.mini_site import MINI
+from tests.old_ledger import make_old, move_rows
+from tests.postgres import doomed
+from tests.postgres.doomed import BEGINS, COMMITS, ENDS, OPENS, POINTS, ROLLS_BACK, SITE, Doomed, clock, opened
+from tests.unit.test_ledger import planned, record
 from trainer_hooks.telemetry import record_line
 
 pytestmark = pytest.mark.postgres
-NDJSON = {"Content-Type": "application/x-ndjson"}
-BATCHES, PER_BATCH = 120, 20
-RECORDS = [
-    replace(record(i, i / 400, (i + 1) / 400), writer=f"w{i % 7}", calendar_id=None) for i in range(BATCHES * PER_BATCH)
-]
-PLAN_FOREVER = """
-import sys
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from planner.ledger import Ledger
-from planner.service.planning_jobs import publish_week, replan
-from planner.service.worker import Worker, run_job
-from planner.sources.cache import ResponseCache
+KILLS, KILLS_BACK = 25, 10
+SERVER_KILLS = 8
+PER_BATCH = 20
+LONG = MINI.replace('[horizon]\nweek = "2024-W20"\n', "[plan]\ntime_limit_s = 2\n").replace(
+    "tokens = 8.0e9, deadline = 2024-05-17T18:00:00", "tokens = 9.0e11, deadline = 2024-12-20T18:00:00"
+)
+MADE_FROM = {"series", "site", "progress"}
+TOLD = {"report", "summary", "objections"}
 
-site, where, folder = sys.argv[1:]
-begun = datetime.now(UTC)
-def clock():
-    return datetime(2024, 5, 10, 12, tzinfo=UTC) + 100 * (datetime.now(UTC) - begun)
-with Ledger(where if "://" in where else Path(where)) as ledger:
-    worker = Worker(Path(site), "Werk S\\u00fcd", ledger, ResponseCache(Path(folder)), clock, "here", offline=True)
-    print("begins", flush=True)
-    while True:
-        run_job(worker, "replan", replan)
-        run_job(worker, "publish", publish_week)
-"""
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded():
+    doomed.load()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -61,129 +61,421 @@ def where(request, tmp_path):
     return str(tmp_path / "g.sqlite") if request.param == "sqlite" else request.getfixturevalue("url")
 
 
-def opened(where: str) -> Ledger:
-    return Ledger(where if "://" in where else Path(where))
+class Tally:
+    """What became of processes that were killed in one phase; its random numbers are those of its seed."""
+
+    def __init__(self, phase, where, seed):
+        self.draw = random.Random(seed)
+        database = "postgresql" if "://" in where else "sqlite"
+        self.row = {"phase": phase, "database": database, "seed": seed} | dict.fromkeys(
+            ("processes", "mid-phase", "in a transaction", "at its commit", "next went on"), 0
+        )
+
+    def add(self, marks, *, hit):
+        self.row["processes"] += 1
+        if hit:
+            self.row["mid-phase"] += 1
+            self.row["at its commit"] += marks.endswith(COMMITS)
+            self.row["in a transaction"] += marks.count(OPENS) > marks.count(COMMITS) + marks.count(ROLLS_BACK)
+
+    def went_on(self):
+        self.row["next went on"] += 1
 
 
-class Service:
-    """`gridpace serve`, killed and started again at the same address."""
+def kill_often(tally, count, make, prepare, check):
+    """Kill as many processes in mid-phase as are wanted, each at a random time or a random statement.
 
-    def __init__(self, folder, where):
-        (folder / "site.toml").write_text(MINI, encoding="utf-8")
-        self.environment = {
-            **os.environ, "PYTHONPATH": str(ROOT), "GRIDPACE_DATABASE": where, "GRIDPACE_CACHE": str(folder / "cache"),
-        }  # fmt: skip
-        self.site, self.log, self.listen = folder / "site.toml", folder / "log", "127.0.0.1:0"
-        self.start()
+    `check` is given what it returned before, and in the end nothing: what was found whole is looked at once more.
+    """
+    seen = ()
+    prepare()
+    whole = make(None)
+    assert whole.wait_for(BEGINS)
+    begun_s = time.monotonic()
+    assert whole.wait_for(ENDS)
+    length_s = time.monotonic() - begun_s
+    points = sum(mark in POINTS for mark in whole.kill())
+    waiting = False  # whether there is something that a killed one left for the next
+    while tally.row["mid-phase"] < count:
+        assert tally.row["processes"] < 6 * count
+        if prepare():
+            waiting = False
+        by_time = tally.draw.random() < 0.5
+        process = make(None if by_time else tally.draw.randint(1, points))
+        begun = process.wait_for(BEGINS)
+        if begun and waiting:
+            tally.went_on()
+        if by_time:
+            time.sleep(tally.draw.uniform(0.0, length_s))
+        else:
+            process.wait_for(ENDS)
+        marks = process.kill()
+        hit = begun and ENDS not in marks
+        length_s *= 1.1 if hit or not by_time else 0.8
+        tally.add(marks, hit=hit)
+        waiting = hit
+        seen = check(seen)
+    prepare()
+    last = make(None)
+    assert last.wait_for(ENDS)
+    tally.row["next went on"] += waiting
+    last.kill()
+    check(())
 
-    def start(self):
-        command = [sys.executable, "-m", "planner.cli", "serve", str(self.site), "--offline", "--no-jobs"]
-        limits = ["--listen", self.listen, "--requests-per-s", "100000"]
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen([*command, *limits], env=self.environment, stderr=log)
-        while "gridpace serves at " not in self.log.read_text():
-            assert self.process.poll() is None, self.log.read_text()
-            time.sleep(0.02)
-        self.address = next(line for line in self.log.read_text().splitlines() if "serves at" in line).split()[-1]
-        self.listen = self.address.removeprefix("http://")
 
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+def check_calendars(ledger, seen=()):
+    """See that each calendar is there whole, with all that belongs to it, and decided about in order."""
+    with ledger.reading() as session:
+        names = set(session.scalars(select(IssuedPlan.calendar_id)))
+        record_of = {}
+        for one in session.scalars(select(Decision).order_by(Decision.number)):
+            record_of.setdefault(one.calendar_id, []).append(one)
+        assert record_of.keys() == names
+        for name in names - set(seen):
+            header, runs = stored_calendar(session, name)
+            decided = [one.action for one in record_of[name]]
+            assert decided[0] == DRAFTED
+            assert len(decided) <= 2
+            assert set(decided[1:]) <= {APPROVED, SUPERSEDED}
+            windows = session.scalar(
+                select(func.count()).select_from(PlannedWindow).where(PlannedWindow.calendar_id == name)
+            )
+            slots = session.scalar(select(func.count()).select_from(SlotCarbon).where(SlotCarbon.calendar_id == name))
+            inputs = set(session.scalars(select(PlanInput.name).where(PlanInput.calendar_id == name)))
+            again = record_of[name][0].why.startswith("back to calendar")
+            assert (windows, slots) == (sum(len(run.windows) for run in runs), header.n_slots)
+            assert inputs == (MADE_FROM if again else MADE_FROM | TOLD)
+            assert decided[-1] == APPROVED or not again
+            assert (ledger.carbon(header, runs) is None) == again  # raises where its digest is another one
+        found = standings(session, SITE)
+        weeks = Counter(one.valid_from for one in found if one.state == DRAFTED)
+        assert max(weeks.values(), default=1) == 1
+        approved = [one for one in found if one.state == APPROVED]
+        if approved:
+            assert in_force(session, SITE, max(one.valid_from for one in approved)) == approved[0].calendar_id
+        unfinished = session.scalars(select(JobRun.job).where(JobRun.ended_at.is_(None))).all()
+        assert len(unfinished) == len(set(unfinished))
+    return names
 
 
-def test_telemetry_counts_once_however_often_the_service_is_killed(tmp_path, where):
-    service, draw = Service(tmp_path, where), random.Random(8)
-    waiting = SimpleQueue()
-    for first in range(0, len(RECORDS), PER_BATCH):
-        waiting.put(b"".join(record_line(one) for one in RECORDS[first : first + PER_BATCH]))
+class Planning:
+    """A site whose weeks are planned by processes that are killed."""
 
-    def send():
-        while not waiting.empty():
-            with suppress(Empty):
-                deliver(waiting.get_nowait())
-                time.sleep(0.03)
+    def __init__(self, folder, where, approve):
+        (folder / "site.toml").write_text(f'{LONG}\n[service]\napprove = "{approve}"\n', encoding="utf-8")
+        self.folder, self.where, self.since_s, self.weeks = folder, where, time.time(), 0
 
-    def deliver(body):
-        while True:  # as a sender does that got no answer
-            try:
-                answer = requests.post(f"{service.address}/v1/telemetry", body, headers=NDJSON, timeout=20)
-            except requests.RequestException:
+    def make(self, job, every_s=0):
+        return lambda fatal: Doomed(doomed.work, fatal, self.where, self.folder, job, every_s, self.since_s, self.weeks)
+
+    def leave_unfinished(self, ledger, job):
+        """Have the job stand as one that a killed instance left; tells whether it did not already."""
+        with ledger.writing() as session:
+            if any(run.job == job and run.ended_at is None for run in last_runs(session, SITE)):
+                return False
+            job_begins(session, SITE, job, "one that was killed", clock(self.since_s, self.weeks))
+        return True
+
+    def draft(self, ledger):
+        """Make a draft of the coming week; returns its id."""
+        worker = doomed.worker(ledger, self.folder, self.since_s, self.weeks)
+        with ledger.reading() as session:
+            before = {one.calendar_id for one in standings(session, SITE)}
+        while True:  # made within the same second it would be the same one
+            assert run_job(worker, "replan", replan)
+            with ledger.reading() as session:
+                new = [one.calendar_id for one in standings(session, SITE) if one.calendar_id not in before]
+            if new:
+                return new[0]
+
+    def has_draft(self, ledger):
+        tz = zone("Europe/Berlin")
+        start = iso_week(coming_week(clock(self.since_s, self.weeks), tz), tz, 15).start
+        with ledger.reading() as session:
+            return any(one.state == DRAFTED and one.valid_from == start for one in standings(session, SITE))
+
+
+def test_replanning_that_is_killed_leaves_no_half_draft(tmp_path, where, record_property):
+    planning, tally = Planning(tmp_path, where, "person"), Tally("replan", where, 1)
+    with opened(where) as ledger:
+        kill_often(
+            tally,
+            KILLS,
+            planning.make("replan"),
+            lambda: planning.leave_unfinished(ledger, "replan"),
+            lambda seen: check_calendars(ledger, seen),
+        )
+        with ledger.reading() as session:
+            assert in_force(session, SITE, clock(planning.since_s)) is None
+            assert len(standings(session, SITE)) >= 2
+    record_property("killed", tally.row)
+    assert tally.row["in a transaction"] >= 3
+
+
+def test_publishing_that_is_killed_puts_a_week_in_force_or_not(tmp_path, where, record_property):
+    planning, tally = Planning(tmp_path, where, "policy"), Tally("publish", where, 2)
+    with opened(where) as ledger:
+
+        def prepare():
+            if not planning.has_draft(ledger):
+                planning.weeks += 1
+                planning.draft(ledger)
+            return planning.leave_unfinished(ledger, "publish")
+
+        def make(fatal):  # the week moves on
+            return planning.make("publish")(fatal)
+
+        kill_often(tally, KILLS - KILLS_BACK, make, prepare, lambda seen: check_calendars(ledger, seen))
+        with ledger.reading() as session:
+            assert {one.by for one in standings(session, SITE) if one.state == APPROVED} == {"policy"}
+    record_property("killed", tally.row)
+    assert tally.row["in a transaction"] >= 2
+
+
+def test_going_back_that_is_killed_puts_the_earlier_calendar_in_force_or_not(tmp_path, where, record_property):
+    planning, tally = Planning(tmp_path, where, "person"), Tally("going back", where, 3)
+    with opened(where) as ledger:
+        first = planning.draft(ledger)
+        for name in (first, None):
+            made = name or planning.draft(ledger)
+            with ledger.writing() as session:
+                decide(session, made, APPROVED, by="person", why="clean", at=clock(planning.since_s))
+
+        def make(fatal):
+            return Doomed(doomed.go_back, fatal, where, first, planning.since_s, 0)
+
+        kill_often(tally, KILLS_BACK, make, lambda: False, lambda seen: check_calendars(ledger, seen))
+        with ledger.reading() as session:
+            now = in_force(session, SITE, max(one.valid_from for one in standings(session, SITE)))
+            assert stored_calendar(session, now)[0].inputs["rollback"] == {"to": first}
+    record_property("killed", tally.row)
+    assert tally.row["in a transaction"] >= 2
+
+
+class Senders:
+    """Nodes that send telemetry as they do: what got no answer is sent again until it has one."""
+
+    def __init__(self, port):
+        self.port, self.numbers, self.ended = port, itertools.count(), threading.Event()
+        self.lock, self.busy, self.sent, self.answered_late = threading.Lock(), 0, 0, 0
+        self.statuses: Counter[int] = Counter()
+        self.threads = [threading.Thread(target=self._send, daemon=True) for _ in range(3)]
+        for one in self.threads:
+            one.start()
+
+    def end(self):
+        self.ended.set()
+        for one in self.threads:
+            one.join(120)
+            assert not one.is_alive()
+
+    def wait_for_one_more(self):
+        """Wait until another batch was answered."""
+        seen, until = self.sent, time.monotonic() + 120
+        while self.sent <= seen:
+            assert time.monotonic() < until
+            time.sleep(0.005)
+
+    def _send(self):
+        while not self.ended.is_set():
+            batch = b"".join(record_line(one) for one in records(next(self.numbers)))
+            again = False
+            while not self._deliver(batch, again=again):
+                again = True
                 time.sleep(0.02)
-            else:
-                assert answer.status_code == 200, answer.text
-                return
+            time.sleep(0.02)
 
-    with ThreadPoolExecutor(3) as senders:
-        running = [senders.submit(send) for _ in range(3)]
-        for _ in range(6):
-            time.sleep(draw.uniform(0.0, 0.4))
-            service.kill()
-            service.start()
-        for one in running:
-            one.result()
-    service.kill()
+    def _deliver(self, batch, *, again):
+        with self.lock:
+            self.busy += 1
+        try:
+            with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)) as connection:
+                connection.request("POST", "/v1/telemetry", batch, {"Content-Type": "application/x-ndjson"})
+                answer = connection.getresponse()
+                told = json.loads(answer.read())
+        except (OSError, http.client.HTTPException, ValueError):
+            return False
+        finally:
+            with self.lock:
+                self.busy -= 1
+        with self.lock:
+            self.statuses[answer.status] += 1
+            if answer.status != HTTPStatus.OK:
+                return False
+            assert told["added"] + told["repeated"] == PER_BATCH
+            self.sent += 1
+            self.answered_late += again and told["repeated"] == PER_BATCH
+        return True
+
+
+def records(batch):
+    return [
+        replace(record(i, i / 400, (i + 1) / 400), writer=f"w{i % 7}", calendar_id=None)
+        for i in range(batch * PER_BATCH, (batch + 1) * PER_BATCH)
+    ]
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def check_telemetry(where, senders):
+    """See that every record that was sent counts once."""
+    batches = next(senders.numbers)
+    assert senders.sent == batches
     with opened(where) as ledger:
         ledger.roll_up()
         with ledger.reading() as session:
             rows = hours(session, 0, 2**40)
-        assert sum(row.records for row in rows) == len(RECORDS)
-        assert sum(row.energy_j for row in rows) == pytest.approx(sum(one.energy_j for one in RECORDS), rel=1e-9)
-        assert ledger.take_in(RECORDS).added == 0
+        told = [one for batch in range(batches) for one in records(batch)]
+        assert sum(row.records for row in rows) == len(told)
+        assert sum(row.energy_j for row in rows) == pytest.approx(sum(one.energy_j for one in told), rel=1e-9)
+        assert {row.part for row in rows} == {"raw", "let-go"}
+        assert ledger.take_in(told).added == 0
 
 
-def test_no_calendar_is_half_published_where_planning_is_killed(tmp_path, where):
-    site = tmp_path / "site.toml"
-    policy = '\n[service]\napprove = "policy"\n'
-    site.write_text(MINI.replace('[horizon]\nweek = "2024-W20"\n', "[plan]\ntime_limit_s = 2\n") + policy, "utf-8")
-    draw = random.Random(9)
-    command = [sys.executable, "-c", PLAN_FOREVER, str(site), where, str(tmp_path / "cache")]
-    opened(where).close()
-    seen = 0
-    for turn in range(8):
-        with subprocess.Popen(
-            command,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        ) as process:
-            assert process.stdout.readline() == "begins\n"
-            time.sleep(draw.uniform(0.5, 6.0) if turn else 8.0)
-            process.kill()
-            process.wait()
-        with opened(where) as ledger, ledger.reading() as session:
-            found = standings(session, "Werk Süd")
-            for one in found:
-                header, runs = stored_calendar(session, one.calendar_id)
-                assert len(header.runs) == len(runs) == 1
-            current = in_force(session, "Werk Süd", datetime(2024, 5, 14, tzinfo=UTC))
-            assert (current is not None) == any(one.state == APPROVED for one in found)
-            seen = max(seen, len(found))
-    assert seen >= 2
+def test_telemetry_counts_once_however_often_the_service_is_killed(tmp_path, where, record_property):
+    (tmp_path / "site.toml").write_text(MINI, encoding="utf-8")
+    tally, port = Tally("ingestion", where, 4), free_port()
+    senders = None
+    while tally.row["mid-phase"] < KILLS:
+        assert tally.row["processes"] < 6 * KILLS
+        fatal = tally.draw.choice([None, tally.draw.randint(1, 80)])
+        process = Doomed(doomed.answer, fatal, where, tmp_path, port)
+        begun = process.wait_for(BEGINS)
+        if begun and tally.row["mid-phase"]:
+            tally.went_on()
+        senders = senders or Senders(port)
+        if fatal is None:
+            senders.wait_for_one_more()
+            time.sleep(tally.draw.uniform(0.0, 0.3))
+        else:
+            assert not process.wait_for(ENDS)
+        busy = senders.busy
+        marks = process.kill()
+        writing = marks.count(OPENS) > marks.count(COMMITS) + marks.count(ROLLS_BACK)
+        tally.add(marks, hit=begun and (busy > 0 or writing))
+    process = Doomed(doomed.answer, None, where, tmp_path, port)
+    senders.wait_for_one_more()
+    tally.went_on()
+    senders.end()
+    process.kill()
+    record_property("killed", tally.row)
+    assert set(senders.statuses) == {HTTPStatus.OK}
+    assert senders.answered_late
+    check_telemetry(where, senders)
 
 
-def test_a_migration_that_is_killed_loses_nothing(tmp_path):
-    with Ledger(tmp_path / "new.sqlite") as ledger:
+def shape(where):
+    """Tables, views and columns."""
+    engine = open_engine(where if "://" in where else Path(where))
+    with engine.connect() as connection:
+        found = inspect(connection)
+        tables = {name: [one["name"] for one in found.get_columns(name)] for name in found.get_table_names()}
+        views = set(found.get_view_names())
+    engine.dispose()
+    return tables, views
+
+
+def rows_of(where, tables):
+    """Rows of the tables, without columns that later releases add."""
+    engine = open_engine(where if "://" in where else Path(where))
+    with engine.connect() as connection:
+        found = {
+            name: sorted(map(repr, connection.execute(select(*map(column, columns)).select_from(table(name)))))
+            for name, columns in tables.items()
+        }
+    engine.dispose()
+    return found
+
+
+def filled(where):
+    """A ledger with a plan and telemetry under it."""
+    with opened(where) as ledger:
         planned(ledger)
-        ledger.ingest(write(tmp_path / "t.jsonl", *(record(i, i / 300, (i + 1) / 300) for i in range(3000))))
+        ledger.take_in([record(i, i / 300, (i + 1) / 300) for i in range(1000)])
+
+
+def make_unnumbered(url):
+    """Take away what the last step added, and the number of the step."""
+    engine = open_engine(url)
+    with engine.begin() as connection:
+        later = set(Table.metadata.tables) - set(plans_and_telemetry._tables().tables)
+        for view in inspect(connection).get_view_names():
+            connection.execute(text(f"DROP VIEW IF EXISTS {view} CASCADE"))
+        for table in (*later, "alembic_version"):
+            connection.execute(text(f'DROP TABLE "{table}" CASCADE'))
+        connection.execute(text("ALTER TABLE telemetry DROP COLUMN energy_share"))
+    engine.dispose()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def make_old_ledger(request, tmp_path):
+    """Makes ledgers as an earlier release left them, with the same rows."""
+    if request.param == "postgresql":
+        make_url = request.getfixturevalue("make_url")
+        template = make_url()
+        filled(template)
+        make_unnumbered(template)
+        return lambda: make_url(template)
+    filled(str(tmp_path / "new.sqlite"))
     move_rows(tmp_path / "new.sqlite", make_old(tmp_path / "old.sqlite"))
-    before = contents(tmp_path / "old.sqlite")
-    code = (
-        "import sys\nfrom pathlib import Path\nimport alembic.config\nfrom planner.ledger import Ledger\n"
-        "print('begins', flush=True)\nLedger(Path(sys.argv[1])).close()\n"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "old.sqlite")]
-    draw = random.Random(10)
-    for _ in range(10):
-        with subprocess.Popen(
-            command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout.readline() == "begins\n"
-            time.sleep(draw.uniform(0.0, 0.15))
-            process.kill()
-            process.wait()
-        assert contents(tmp_path / "old.sqlite") == before
-    with Ledger(tmp_path / "old.sqlite") as ledger:
-        assert ledger.reported_until(before["telemetry"][0][3]) == START + timedelta(hours=10)
-    assert contents(tmp_path / "old.sqlite") == before
+    numbers = itertools.count()
+    return lambda: str(shutil.copy(tmp_path / "old.sqlite", tmp_path / f"{next(numbers)}.sqlite"))
+
+
+def test_a_migration_that_is_killed_is_whole_or_was_not(make_old_ledger, record_property):
+    where = make_old_ledger()
+    old, new = shape(where), None
+    before = rows_of(where, old[0])
+    opened(where).close()
+    new = shape(where)
+    assert set(old[0]) < set(new[0])
+    tally = Tally("migration", where, 5)
+
+    def prepare():
+        nonlocal where
+        if shape(where) == new:
+            where = make_old_ledger()
+            return True
+        return False
+
+    def check(_):
+        assert shape(where) in (old, new)
+        assert rows_of(where, old[0]) == before
+
+    kill_often(tally, KILLS, lambda fatal: Doomed(doomed.migrate, fatal, where), prepare, check)
+    assert shape(where) == new
+    record_property("killed", tally.row)
+    assert tally.row["in a transaction"] >= KILLS // 2
+
+
+def test_a_database_server_that_is_killed_is_waited_for(tmp_path, postgres, url, record_property):
+    planning, tally, port = Planning(tmp_path, url, "person"), Tally("server ends", url, 6), free_port()
+    answering = Doomed(doomed.answer, None, url, tmp_path, port)
+    assert answering.wait_for(BEGINS)
+    senders = Senders(port)
+    working = planning.make("replan", every_s=1)(None)
+    for _ in range(SERVER_KILLS):
+        assert working.wait_for(BEGINS)
+        working.marks = b""
+        time.sleep(tally.draw.uniform(0.0, 0.3))
+        busy, marks = senders.busy, working.hear()
+        postgres.end_at_once()
+        time.sleep(tally.draw.uniform(0.0, 0.3))
+        postgres.start()
+        senders.wait_for_one_more()
+        tally.add(marks, hit=busy > 0 or ENDS not in marks)
+        tally.went_on()
+        with opened(url) as ledger:
+            check_calendars(ledger)
+    assert working.wait_for(ENDS)
+    working.kill()
+    senders.end()
+    assert answering.process.is_alive()
+    answering.kill()
+    assert set(senders.statuses) <= {HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE}
+    record_property("killed", tally.row)
+    check_telemetry(url, senders)

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.plants import RATED_KW, plants, random_plants
+from tests.plants import RATED_KW, plants, random_plants, warm_water_with_pad
 from thermal.circuit import circuit
 from thermal.envelope import CONVEX_SHARE, fit_branches, fit_envelope
 from thermal.outdoors import outdoors
 from thermal.plant import cooling, dry_cooler, outages, setpoint_c, tower_chiller, w_max_kw, w_max_n1_kw
-from thermal.ready import warm_water_with_pad
 from thermal.setpoint import CHOICE_LOAD
 from thermal.units_out import ALL
 

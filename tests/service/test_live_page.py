@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
+from dataclasses import replace
 from datetime import timedelta
 
 import requests
@@ -75,6 +77,40 @@ def test_planners_decide_with_a_reason_and_viewers_do_not(tmp_path):
         assert service.state.shelf.current() == draft
         again = planner.post(address.replace("approve", "reject"), {"why": "no"}, timeout=10)
         assert again.status_code == 422
+
+
+SUMMARY = {
+    "carbon_kg": 1234.0, "cost": 56.7, "currency": "EUR", "energy_kwh": 2500.0, "peak_kw": 9.5, "deadlines": 3,
+    "deadlines_kept": 2, "shortfalls": [{"sentence": f"{SCRIPT} misses its stage"}],
+    "saved": {"against": "asap", "carbon_pct": 12.34, "cost_pct": None, "energy_pct": 0.0, "reason": ""},
+}  # fmt: skip
+
+
+def test_the_first_draft_of_a_week_says_what_it_comes_to(tmp_path):
+    with served(tmp_path, tokens=False) as service:
+        enter(service.state.ledger, calendar(), approve=False, summary=json.dumps(SUMMARY).encode())
+        page = service.call("GET", "/", None).text
+        assert "It is the first of its week" in page
+        assert "What it changes" not in page
+        assert "Carbon 1.23 t CO2e, cost 56.70 EUR, energy 2.50 MWh; the highest import is 9.50 kW." in page.replace(
+            "\u202f", " "
+        )
+        assert "2 of 3 deadlines of the week are kept." in page
+        assert "Compared: carbon 12.3 % less than asap; energy the same as asap." in page
+        assert "misses its stage" in page
+        assert SCRIPT not in page
+
+
+def test_a_draft_of_a_week_that_follows_the_one_in_force_is_the_first_of_its_week(tmp_path):
+    with served(tmp_path, tokens=False) as service:
+        enter(service.state.ledger, calendar())
+        later = timedelta(days=1)
+        windows = tuple(replace(one, start=one.start + later, end=one.end + later) for one in (on(0, 4), off(4, 24)))
+        start, end = NOON + timedelta(hours=12), NOON + timedelta(hours=36)
+        made = calendar(windows=windows, valid_from=start, valid_until=end)
+        made[1][:] = [replace(run, valid_from=start, valid_until=end) for run in made[1]]
+        enter(service.state.ledger, made, approve=False)
+        assert "It is the first of its week" in service.call("GET", "/", None).text
 
 
 def test_names_of_script_stay_text_and_no_program_of_the_page_is_its_own(tmp_path):

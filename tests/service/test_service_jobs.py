@@ -21,7 +21,7 @@ from planner.ledger.jobs import last_runs
 from planner.ledger.tables import Telemetry
 from planner.service import planning_jobs
 from planner.service.drift import bias, calibrate, speeds
-from planner.service.event_job import answer_events
+from planner.service.event_job import answer_events, watch_events
 from planner.service.incoming import incoming_events
 from planner.service.keeping_jobs import let_go, roll_up
 from planner.service.planning_jobs import publish_week, refresh_feeds, replan, watch_publication
@@ -201,14 +201,24 @@ def test_an_event_is_answered_once_and_the_answer_is_in_force(make):
     assert max(third.blocks[0].import_kw[slots]) <= 7.5 + 1e-6
 
 
-def test_an_event_that_cannot_be_answered_says_why_and_makes_an_alarm(make):
+def test_an_event_that_no_calendar_covers_waits_for_one_and_is_refused_once_it_has_begun(make):
     worker = make(POLICY_SITE, datetime(2024, 5, 13, 12, tzinfo=UTC))
     send(worker, event(7.5))
-    answer_events(worker)
+    assert answer_events(worker) == "0 events answered"
+    assert "no calendar covers 2024-05-13T16:00:00Z yet" in alarms(worker)["event", "amber"].sentence
+    with worker.ledger.reading() as session:
+        (row,) = all_events(session, worker.site)
+    assert row.outcome == "pending"
+    worker.clock.now = datetime(2024, 5, 13, 17, tzinfo=UTC)
+    assert answer_events(worker) == "1 events answered"
     assert "no calendar is in force" in alarms(worker)["event", "amber"].sentence
     with worker.ledger.reading() as session:
         (row,) = all_events(session, worker.site)
     assert row.outcome.startswith("refused")
+    assert watch_events(worker) == "0 alarms closed of events that are over"
+    worker.clock.now = datetime(2024, 5, 13, 18, tzinfo=UTC)
+    assert watch_events(worker) == "1 alarms closed of events that are over"
+    assert alarms(worker) == {}
 
 
 def test_speeds_are_compared_by_run_and_limit(make):

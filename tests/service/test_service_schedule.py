@@ -12,8 +12,10 @@ from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy import text
 
+from planner.errors import ExportError
 from planner.ledger import Ledger
 from planner.ledger.jobs import CUT_SHORT, give_lease_back, job_begins, last_runs, take_lease
+from planner.service import worker as worker_module
 from planner.service.schedule import JOBS, Schedule, Times, times
 from planner.service.worker import Worker
 from planner.sources.cache import ResponseCache
@@ -153,6 +155,26 @@ def test_a_job_that_a_killed_instance_left_is_done_again(make, ledger):
     with ledger.reading() as session:
         outcomes = session.execute(text("SELECT holder, outcome FROM job_run ORDER BY number")).all()
     assert outcomes == [("killed", CUT_SHORT), ("one", "done")]
+
+
+def test_a_job_that_could_not_be_noted_is_done_again_once_it_can(make, ledger, monkeypatch):
+    """The database was away for less than the lease lasts, so that nobody took over and nobody looks what is left."""
+    with ledger.writing() as session:
+        job_begins(session, "Werk Süd", "count", "killed", now())
+    counted, away, noting = Counted(), [True, True], worker_module.job_ends
+
+    def job_ends(*given):
+        if away and away.pop():
+            raise ExportError("the ledger cannot be written")
+        return noting(*given)
+
+    monkeypatch.setattr(worker_module, "job_ends", job_ends)
+    schedule = make(jobs={"count": counted}, hours=100.0)
+    schedule.start()
+    wait(lambda: counted.count == 3)
+    schedule.stop()
+    with ledger.reading() as session:
+        assert [(run.job, run.outcome) for run in last_runs(session, "Werk Süd")] == [("count", "done")]
 
 
 def test_the_first_draft_is_made_at_once_and_later_ones_at_their_hour(make):

@@ -5,13 +5,18 @@ from __future__ import annotations
 import http.client
 import json
 import logging
+import re
 import socket
 from datetime import timedelta
+from importlib import import_module
+from pkgutil import walk_packages
 
 import pytest
 
+import planner.service
 from planner.errors import ConfigError, NotPermitted
 from planner.service.buckets import Buckets
+from planner.service.guard import OPEN_PATHS
 from planner.service.state import Limits
 from planner.service.tokens import TokenBook, add_token
 from tests.served import NOON, calendar, enter, served
@@ -75,6 +80,24 @@ def test_each_path_asks_for_a_token_and_its_role(service, method, path, roles):
         status = service.call(method, path, role, **body).status_code
         assert (status != 403) == (role in roles.split()), (role, status)
         assert status not in {401, 500}
+
+
+def test_no_path_that_there_is_forgets_to_ask(service):
+    """Every route of the service, those of the page and of later days among them."""
+    asked = 0
+    found = [import_module(one.name) for one in walk_packages(planner.service.__path__, "planner.service.")]
+    for route in [route for module in found if hasattr(module, "router") for route in module.router.routes]:
+        path = re.sub(r"\{[^}]*\}", "x", route.path.replace("{site}", "site"))
+        for method in route.methods:
+            if path in OPEN_PATHS or path.startswith("/live/"):
+                continue
+            answer = service.call(method, path, None, allow_redirects=False)
+            wanted = 303 if (method, path) == ("GET", "/") else 401  # a person is sent to where people sign in
+            assert answer.status_code == wanted, (method, path)
+            if method == "POST" and path not in {"/logout", "/v1/telemetry"}:
+                assert service.call(method, path, "viewer", json={"why": "w"}).status_code == 403, path
+            asked += 1
+    assert asked > len(PATHS)
 
 
 def test_what_works_without_a_token_tells_nothing(service):
@@ -193,6 +216,52 @@ def test_an_event_that_is_played_again_does_nothing_again(tmp_path):
         assert len(service.call("GET", "/v1/sites/site/events").json()) == 2
 
 
+def test_a_sender_whose_clock_was_ahead_is_heard_once_it_is_right(tmp_path):
+    """By its word alone nothing that it sends in the next years would count."""
+    stamps = ("2031-01-01T00:00:00Z", "2024-05-13T12:05:00Z", "2024-05-13T12:04:00Z")
+    with served(tmp_path) as service:
+        receipts = []
+        for minute, stamp in enumerate(stamps):
+            service.clock.now = NOON + timedelta(minutes=10 * minute)
+            event = EVENT | {"modificationDateTime": stamp, "priority": minute}
+            receipts.append(service.call("POST", "/v1/sites/site/events", json=event).json()[0]["receipt"])
+        assert receipts == ["new", "new", "overtaken"]
+
+
+@pytest.mark.parametrize(
+    ("lies", "status"),
+    [
+        ("Content-Length: 5\r\nTransfer-Encoding: chunked", 400),
+        ("Content-Length: 5\r\nContent-Length: 6", 400),
+        ("Content-Length: -1", 400),
+        ("Content-Length: 0x10", 400),
+        ("Content-Length: 99999999999999999999999", 400),
+        ("Content-Length: 9999999999", 413),
+        ("Transfer-Encoding: gzip, chunked", 400),
+        ("Content-Encoding: gzip\r\nContent-Length: 5", 415),
+        ("Content-Encoding: identity, gzip\r\nContent-Length: 5", 415),
+    ],
+)
+def test_what_a_header_says_of_a_body_is_not_believed(service, lies, status):
+    """The rest of such a body would be taken for the next request, or grow a thousandfold."""
+    head = f"POST /v1/telemetry HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {service.tokens['agent']}\r\n"
+    body = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+    kind = "Content-Type: application/x-ndjson\r\nConnection: close\r\n"
+    answer = raw(service, f"{head}{kind}{lies}\r\n\r\n{body}".encode())
+    assert answer.startswith(f"HTTP/1.1 {status}".encode())
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_of_requests_in_one_go_each_has_its_own_answer_in_order(service):
+    paths = ["/v1/sites/site/calendars/current", "/healthz", "/v1/sites/site/runs/none", "/v1/sites/site/runs/r1"]
+    sent = b"".join(
+        f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {service.tokens['agent']}\r\n\r\n".encode()
+        for path in paths
+    )
+    answers = raw(service, sent + get("/metrics", service.tokens["agent"])).split(b"HTTP/1.1 ")[1:]
+    assert [int(one[:3]) for one in answers] == [200, 200, 404, 200, 403]
+
+
 def test_headers_and_log_lines_cannot_be_forged(service, caplog):
     token = service.tokens["viewer"]
     with caplog.at_level(logging.INFO, logger="planner.service"):
@@ -214,9 +283,14 @@ def test_secrets_are_in_no_log(service, caplog):
         wrong = {"Authorization": "Bearer gp_viewer_guessed-secret"}
         service.call("GET", "/v1/sites/site/calendars?token=in-the-query", None, headers=wrong)
         service.call("POST", "/v1/telemetry", "agent", headers=NDJSON, data=b'{"secret": "in-a-line"')
+        service.call("POST", "/login", None, data={"token": "gp_viewer_typed-secret"})
+        service.call("POST", "/login", None, data={"token": service.tokens["viewer"]})
+        service.call("GET", "/", None, headers={"Cookie": "gridpace_token=gp_viewer_in-a-cookie"})
+        service.call("POST", "/v1/sites/site/rollback/x", json={"why": "in-a-reason"})
     told = "\n".join(entry.getMessage() for entry in caplog.records if entry.name.startswith(("planner", "uvicorn")))
     assert told
-    for secret in (*service.tokens.values(), "guessed-secret", "in-the-query", "in-a-line"):
+    secrets = ("guessed-secret", "in-the-query", "in-a-line", "typed-secret", "in-a-cookie", "in-a-reason")
+    for secret in (*service.tokens.values(), *secrets):
         assert secret not in told
 
 

@@ -6,6 +6,8 @@ import asyncio
 import json
 import socket
 import time
+from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 import uvicorn
@@ -13,7 +15,7 @@ import uvicorn
 from planner.errors import ExportError
 from planner.ledger import Ledger
 from planner.service.live.changing import Changing
-from planner.service.patience import patient_protocol
+from planner.service.patience import PatientProtocol
 from planner.service.state import Limits
 from tests.served import NOON, calendar, enter, served
 from tests.service.test_service_security import EVENT, raw
@@ -124,27 +126,100 @@ async def _answer(scope, receive, send):
     await send({"type": "http.response.body", "body": b"x" * 16_000_000})
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"])
-def test_a_connection_on_which_nothing_goes_on_is_closed(sent):
-    """Headers that never end, and an answer that nobody reads."""
+class Hasty(PatientProtocol):
+    idle_s = 0.2
 
-    async def scene():
-        config = uvicorn.Config(_answer, http=patient_protocol(0.2), ws="none", lifespan="off", log_config=None)
+
+def scene(app, act):
+    """Serve with little patience while `act` goes on, which is given the server, a reader and a writer."""
+
+    async def play():
+        config = uvicorn.Config(app, http=Hasty, ws="none", lifespan="off", log_config=None)
         server = uvicorn.Server(config)
         listening = socket.create_server(("127.0.0.1", 0))
         serving = asyncio.create_task(server.serve(sockets=[listening]))
-        _, writer = await asyncio.open_connection(*listening.getsockname())
-        writer.transport.pause_reading()
-        writer.write(sent)
-        await asyncio.sleep(0.1)
-        assert server.server_state.connections
-        await asyncio.sleep(0.7)
-        assert not server.server_state.connections
+        reader, writer = await asyncio.open_connection(*listening.getsockname())
+        await act(server, reader, writer)
         writer.close()
         server.should_exit = True
         await serving
 
-    asyncio.run(scene())
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"])
+def test_a_connection_on_which_nothing_goes_on_is_closed(sent):
+    """Headers that never end, and an answer that nobody reads."""
+
+    async def act(server, _, writer):
+        writer.transport.pause_reading()
+        writer.write(sent)
+        until = time.monotonic() + 10.0
+        for wanted in (True, False):
+            while bool(server.server_state.connections) != wanted:
+                assert time.monotonic() < until
+                await asyncio.sleep(0.0 if wanted else 0.02)
+
+    scene(_answer, act)
+
+
+async def _answer_shortly(scope, receive, send):
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def test_a_connection_that_asks_again_and_again_is_kept(monkeypatch):
+    """A load balancer's, say, which is hardly ever looked at while it is answered."""
+    now = [0.0]
+    monkeypatch.setattr("planner.service.patience.time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    async def act(_, reader, writer):
+        for _ in range(6):
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204")
+            now[0] += 0.15
+            await asyncio.sleep(0.06)  # it is looked at every 0.05 s
+
+    scene(_answer_shortly, act)
+
+
+async def _read(scope, receive, send):
+    while (await receive()).get("more_body"):
+        pass
+    await _answer_shortly(scope, receive, send)
+
+
+LARGE = b"a" * 400_000
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        (b"GET /" + LARGE, b"HTTP/1.1 431"),
+        (b"GET / HTTP/1.1\r\n" + LARGE, b"HTTP/1.1 431"),
+        (b"GET / HTTP/1.1\r\nX: " + LARGE, b"HTTP/1.1 431"),
+        (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 80_000, b"HTTP/1.1 431"),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX: " + LARGE, b""),
+        (
+            b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 60_000 + b"0\r\n\r\n",
+            b"HTTP/1.1 204",
+        ),
+        (b"POST / HTTP/1.1\r\nContent-Length: 400000\r\n\r\n" + LARGE, b"HTTP/1.1 204"),
+    ],
+)
+def test_headers_and_trailers_that_do_not_end_are_not_kept_and_bodies_are(sent, told):
+    async def act(_, reader, writer):
+        for first in range(0, len(sent), 10_000):
+            writer.write(sent[first : first + 10_000])
+            with suppress(ConnectionError):
+                await writer.drain()
+        try:
+            found = await asyncio.wait_for(reader.read(12), 5)
+        except ConnectionError:
+            found = b""
+        assert found == told
+
+    scene(_read, act)
 
 
 def test_however_many_watch_the_database_is_asked_once_a_second(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from datetime import datetime
+from datetime import UTC, datetime
 
 import jsonschema
 import pytest
@@ -46,7 +46,7 @@ def test_the_schema_refuses_what_the_reader_refuses(change):
 
 
 def test_starter_files_name_the_schema_that_stands_beside_them():
-    files = starter_files()
+    files = starter_files(None, datetime(2026, 1, 1, tzinfo=UTC))
     first = files["site.toml"].split("\n")[0]
     assert first.removeprefix("#:schema ./") in files
     assert json.loads(files["site.schema.json"]) == site_schema()

@@ -9,8 +9,9 @@ import pytest
 
 from planner.config import site_from_text, starter_site
 from planner.config.plant_settings import plant_settings
+from tests.plants import warm_water_with_pad
 from thermal.description import KINDS
-from thermal.ready import air_cooled_lab, tower_chiller, warm_water_with_pad
+from thermal.plant import room_air, tower_chiller
 
 STARTER_PLANT = (
     'kind = "dry_cooler" # warm-water loop; "tower_chiller" for wet towers, "room_air" for an air-cooled room\n'
@@ -19,7 +20,7 @@ STARTER_PLANT = (
 READY = {
     "Warm water, dry coolers with pads": warm_water_with_pad(90.0),
     "Wet towers and trim chillers": tower_chiller(90.0),
-    "An air-cooled laboratory": air_cooled_lab(90.0),
+    "An air-cooled laboratory": room_air(90.0),
 }
 
 

@@ -44,7 +44,7 @@ def test_the_example_of_sources_is_read(root, tmp_path):
 
 def test_its_commands_have_the_options_that_it_names(root):
     page = (root / "docs/forecast.md").read_text(encoding="utf-8")
-    (commands,) = re.findall(r"```text\n(gridpace forecast .*?)```", page, re.DOTALL)
+    (commands,) = re.findall(r"```console\n(\$ gridpace forecast .*?)```", page, re.DOTALL)
     known = {option for parameter in forecast_command.params for option in parameter.opts}
     named = set(re.findall(r"--[a-z-]+", commands)) | {"--hours"}
     assert named <= known

@@ -24,6 +24,7 @@ from trainer_hooks.agent.origin import FolderOrigin, flat_name
 from trainer_hooks.calendar import parse_run, run_file, seal, write_calendar
 
 NOW = datetime(2024, 5, 13, tzinfo=UTC)
+RELEASES = [f"1.{minor}" for minor in range(27, 38)]  # a CronJob's time zone is part of Kubernetes since 1.27
 KUBECTL = """\
 #!/usr/bin/env python3
 import json, os, sys
@@ -46,10 +47,30 @@ def a_day(name: str = "pretrain"):
     return header(), run(name, (on(0, 2), off(2, 3), on(3, 5), off(5, 24)))
 
 
-def validated(manifests):
+def validated(manifests, releases=("1.31",)):
     for manifest in manifests:
-        kubernetes_validate.validate(yaml.safe_load(manifest_text([manifest])), "1.31", strict=True)
+        read = yaml.safe_load(manifest_text([manifest]))
+        for release in releases:
+            kubernetes_validate.validate(read, release, strict=True)
     return manifests
+
+
+def test_what_is_written_fits_every_release_of_kubernetes_whose_schema_there_is():
+    calendar, day = a_day("llm 8b/ü_%")
+    sealed, files = seal(calendar, [day])
+    manifests = [
+        calendar_manifest(sealed, files, "gridpace"),
+        *agent_manifests(AgentPods("gridpace:1", {"pretrain": 2000}, {"gpu": "yes"}, "nvidia"), "gridpace"),
+    ]
+    for kueue in (False, True):
+        objects = {"llm 8b/ü_%": workload("--job", "jobset/llm.8b")}
+        manifests += run_manifests(calendar, [day], Followed(objects, "train", "tools:1", kueue))
+    kinds = [manifest["kind"] for manifest in validated(manifests, RELEASES)]
+    assert set(kinds) == {
+        "ConfigMap", "DaemonSet", "ServiceAccount", "Role", "RoleBinding", "CronJob",
+    }  # fmt: skip
+    with pytest.raises(kubernetes_validate.ValidationError):  # so that the schemas are known to refuse
+        validated([manifests[0] | {"dat": {}}], RELEASES[-1:])
 
 
 def followed(kueue=False, **jobs):
@@ -180,6 +201,8 @@ def test_kueue_is_told_by_the_workload_of_the_job(acted, hour, is_active, patch)
         [] if patch is None else [["workload.kueue.x-k8s.io/jobset-llm-1", "--type=merge", "-p", wanted]]
     )
     assert acted(manifests, hour, {".metadata.uid": "7-7"})[0] == 1  # Kueue does not know the job
+    for told in ("Completed ", " Complete"):  # a JobSet's condition, a RayJob's field
+        assert acted(manifests, hour, facts | {".status.conditions": told}) == (0, [])
 
 
 def test_the_follower_may_do_no_more_than_it_does_and_wakes_at_every_edge():
@@ -190,7 +213,13 @@ def test_the_follower_may_do_no_more_than_it_does_and_wakes_at_every_edge():
         {"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": ["llm"], "verbs": ["get", "patch"]}
     ]
     assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "gridpace-follower", "namespace": "train"}]
     assert cron["spec"]["schedule"] == "0,10,15,20,30,40,50 * * * *"
+    *_, role, _, _ = run_manifests(calendar, [moved], followed(kueue=True, pretrain="rayjob/llm"))
+    assert role["rules"] == [  # names of Workloads are Kueue's, and a list cannot be limited by name
+        {"apiGroups": ["ray.io"], "resources": ["rayjobs"], "resourceNames": ["llm"], "verbs": ["get"]},
+        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": ["get", "list", "patch"]},
+    ]
 
 
 def test_the_job_of_the_page_is_one_that_the_follower_can_suspend(root):
@@ -241,6 +270,9 @@ def test_the_command_writes_what_it_was_asked_for_and_names_what_it_leaves_out(t
         ([*words, "--agent-image", "", "--uid", "pretrain=2000"], "is no image"),
         ([*words, "--agent-image", "a: b", "--uid", "pretrain=2000"], "is no image"),
         ([*words, "--namespace", "Grid Pace"], "no name in Kubernetes"),
+        ([*words, *agent, "--runtime-class", "a: b"], "no name in Kubernetes"),
+        ([*words, "--job", "pretrain=job/a..b", "--kubectl-image", "t:1"], "no name in Kubernetes"),
+        ([*words, "--job", "pretrain=" + "a" * 254, "--kubectl-image", "t:1"], "no name in Kubernetes"),
         ([*words, *agent, "--node-label", "gpu"], "is no label"),
         ([*words, *agent, "--node-label", "gpu=a b"], "is no label"),
         ([*words, *agent, "--node-label", "a//b=c"], "is no label"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
@@ -92,6 +93,18 @@ def test_a_record_counts_once_however_often_it_comes(ledger, tmp_path):
     file.write_bytes(file.read_bytes() + record_line(record(2, 2, 3)))
     again = ledger.ingest(file)
     assert (again.added, again.repeated, again.faults) == (1, 2, ())
+
+
+def test_of_many_writers_of_one_process_each_has_its_turn(tmp_path, monkeypatch):
+    monkeypatch.setattr("planner.ledger.engine.BUSY_S", 0.02)  # so that whoever waits for SQLite itself soon gives up
+    with Ledger(tmp_path / "ledger.sqlite") as ledger, ThreadPoolExecutor(6) as several:
+
+        def hold(_):
+            with ledger.writing() as session:
+                session.connection()
+                time.sleep(0.05)
+
+        assert len(list(several.map(hold, range(6)))) == 6
 
 
 def test_the_same_number_from_another_writer_is_another_record(ledger, tmp_path):

@@ -120,6 +120,9 @@ def test_records_without_a_calendar_are_summed_and_let_go_too(ledger):
     [
         ({"tokens": 2**63}, "64 bits"),
         ({"sequence": -(2**70)}, "64 bits"),
+        ({"energy_j": 1e308}, "beyond 1e+16"),
+        ({"node_j": -1.1e16}, "beyond 1e+16"),
+        ({"energy_j": float("inf")}, "beyond 1e+16"),
         ({"run": "a\0b"}, "NUL"),
         ({"writer": "w" * 2000}, "1024 characters"),
         ({"boards": ("x",) * 300}, "300 boards"),

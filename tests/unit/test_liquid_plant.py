@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
+from tests.plants import warm_water_with_pad
 from thermal.catalogue import catalogue, describe
 from thermal.description import KINDS, Provenance
 from thermal.facts import GRADES
@@ -21,7 +22,6 @@ from thermal.plant import (
     w_max_kw,
     w_max_n1_kw,
 )
-from thermal.ready import air_cooled_lab, warm_water_with_pad
 from thermal.setpoint import CHOICE_LOAD
 from thermal.units_out import ALL
 
@@ -41,7 +41,7 @@ def test_the_three_ready_plants():
     for plant, low, high in (
         (warm_water_with_pad(RATED_KW), 1.02, 1.06),
         (tower_chiller(RATED_KW), 1.02, 1.09),
-        (air_cooled_lab(12.0), 1.05, 1.35),
+        (room_air(12.0), 1.05, 1.35),
     ):
         state = cooling(plant, plant.rated_it_kw, *weather)
         pue = 1.0 + state.cooling_kw / plant.rated_it_kw

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import ROOT
+from thermal.description import KINDS
+from thermal.plant import settings
 
 PAGE = (ROOT / "docs" / "nomenclature.md").read_text(encoding="utf-8")
 PLACES = [
@@ -73,4 +75,5 @@ def test_the_page_lists_no_word_that_nothing_uses():
 def test_the_page_lists_no_unit_that_nothing_uses():
     files = [path for top in ("power", "thermal", "planner", "trainer_hooks") for path in (ROOT / top).rglob("*.py")]
     names = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    names += "\n".join(name for kind in KINDS for name in settings(kind))  # of a part and a field: pad_effectiveness
     assert not [suffix for suffix in SUFFIXES if not re.search(rf"{suffix}\b", names)]

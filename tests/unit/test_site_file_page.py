@@ -21,7 +21,7 @@ from planner.sources.local_time import AMBIGUOUS
 from planner.sources.rows import KINDS
 from planner.sources.series import SIGNALS
 from planner.sources.units import RELATIVE_HUMIDITY, known_units
-from power.battery import FINAL_RULES
+from power.battery import AT_LEAST, EQUAL, FREE
 from thermal.plant import settings
 
 HALVES = (timedelta(0), timedelta(minutes=30))
@@ -98,7 +98,7 @@ def test_every_name_on_the_page_is_one_that_a_site_file_knows(root):
     page = (root / "docs" / "site-file.md").read_text(encoding="utf-8")
     known = {key for table in (*HEADERS, model.SiteFile) for key in table.model_fields}
     known |= {*settings("dry_cooler"), *CsvFile.__dataclass_fields__, "step_minutes", "time_zone"}
-    known |= {*SIGNALS, RELATIVE_HUMIDITY, *FINAL_RULES}
+    known |= {*SIGNALS, RELATIVE_HUMIDITY, AT_LEAST, EQUAL, FREE}
     assert set(re.findall(r"`([a-z]+(?:_[a-z0-9]+)+)`", page)) - known == set()
 
 

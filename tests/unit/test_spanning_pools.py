@@ -16,6 +16,7 @@ from planner.optimize import PlanOptions, plan
 from planner.publish import to_calendar
 from planner.stagger import longest_moves
 from tests.enumeration import best_cost
+from tests.two_pools import HEAD
 from tests.weeks import FULL_POWER, make_block, make_pool, make_run, random_week, tiny_week
 
 EXACT = PlanOptions(gap_target=0.0, time_limit_s=30.0)
@@ -84,17 +85,9 @@ def test_idle_power_is_shared_as_the_gpus_are():
     assert total == pytest.approx(np.full(N_SLOTS, 60.0))
 
 
-SITE = """
-[site]
-name = "two-halls"
-timezone = "Etc/UTC"
-latitude = 50.0
-longitude = 8.0
-zone = "demo-central"
-currency = "EUR"
-[prices]
-carbon_per_t = 80
-lateness_per_gpu_h = 2
+SITE = (
+    HEAD
+    + """\
 water_per_m3 = 2
 [[block]]
 name = "north"
@@ -116,6 +109,7 @@ gpus = 400
 tokens_per_gpu_s = 900
 stages = [{ name = "train", tokens = 1e9, deadline = 2024-05-19T00:00:00 }]
 """
+)
 
 
 def site(tmp_path, split):

@@ -115,6 +115,12 @@ def test_writers_share_a_file_or_a_folder(tmp_path):
     assert new_writer() != new_writer()
 
 
+def test_folders_within_a_folder_are_walked_too(tmp_path):
+    for sequence, name in enumerate(("week-20", "week-21")):
+        TelemetryWriter(tmp_path / name, RECORD.run, "w").write(replace(RECORD, sequence=sequence))
+    assert [record.sequence for record in read_records(tmp_path)] == [0, 1]
+
+
 def test_a_refusing_disk_keeps_records_for_later(tmp_path, monkeypatch):
     writer = TelemetryWriter(tmp_path / "t.jsonl", "a", "w")
 

@@ -16,7 +16,8 @@ from planner.export.dsx import LEAST_KW, dsx_json, read_tags
 from planner.export.points import points
 from planner.export.thermal_json import SERIES, thermal_document, thermal_json
 from planner.export.thermal_report import thermal_html
-from planner.export.thermal_view import closing_lines, told_quantity
+from planner.export.thermal_view import closing_lines
+from planner.export.thermal_words import told_quantity
 from planner.timegrid import iso
 from tests.outcomes import HOSTILE, sample_outcome
 from tests.outlooks import GRID, outlook

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.plants import warm_water_with_pad
 from thermal.alarms import Level, alarms
 from thermal.derating import derates, limit_reached, one_out
 from thermal.hours import CHILLER, COMPRESSOR, FREE, OFF, PAD, cooling_hours
@@ -14,7 +15,6 @@ from thermal.kpi import kpis
 from thermal.margins import margins
 from thermal.plant import cooling, dry_cooler, room_air, tower_chiller, w_max_kw, w_max_n1_kw
 from thermal.reach import reaches
-from thermal.ready import warm_water_with_pad
 from thermal.report import cooling_report
 from thermal.reserve import Reserve
 

@@ -10,7 +10,8 @@ import pytest
 
 from planner.export.thermal_json import REUSE_SERIES, SERIES, thermal_document, thermal_json
 from planner.export.thermal_report import thermal_html
-from planner.export.thermal_view import cards, use_rows
+from planner.export.thermal_rows import use_rows
+from planner.export.thermal_view import cards
 from tests.outlooks import GRID, TZ, gathered, outlook
 from tests.unit.test_export_report import Page
 from thermal.kpi import kpis

@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
+from tests.loops import loop_kj_per_k
 from thermal.transient import (
     Event,
     LoopInertia,
@@ -151,14 +152,14 @@ def test_rejection_loss_in_a_loop_without_differences_is_the_closed_form():
     tight = LoopOperation(RATED_KW, 40.0, 1e6, 1e6, 2e-3, 1e-3, 30.0)
     limit_c = np.array([45.0, 60.0, 75.0, 85.0])
     found_s = time_to_limit_s(Event.REJECTION_LOSS, EVEN, tight, limit_c)
-    by_hand_s = EVEN.loop_kj_per_k * (limit_c - 40.0) / RATED_KW
+    by_hand_s = loop_kj_per_k(EVEN) * (limit_c - 40.0) / RATED_KW
     np.testing.assert_allclose(found_s, by_hand_s, rtol=1e-3)
-    np.testing.assert_allclose(ride_through_s(RATED_KW, EVEN.loop_kj_per_k, 40.0, limit_c), by_hand_s, rtol=1e-12)
+    np.testing.assert_allclose(ride_through_s(RATED_KW, loop_kj_per_k(EVEN), 40.0, limit_c), by_hand_s, rtol=1e-12)
 
 
 def test_the_heat_capacity_of_the_loop_by_hand():
     # 1.5 m3 of 4,008.3 kJ/m3K, 8 m3 of 4,153.9 kJ/m3K, 100 + 250 + 150 + 500 kJ/K of solids
-    assert pytest.approx(1.5 * 4008.2931 + 8.0 * 4153.926 + 1000.0) == EVEN.loop_kj_per_k
+    assert pytest.approx(1.5 * 4008.2931 + 8.0 * 4153.926 + 1000.0) == loop_kj_per_k(EVEN)
 
 
 @pytest.mark.parametrize("event", list(Event))
@@ -168,7 +169,7 @@ def test_long_after_a_loss_the_loop_that_is_cut_off_warms_at_heat_over_capacity(
     c_kj_per_k, q_kw = {
         Event.PUMP_LOSS: (350.0, 1000.0),
         Event.CDU_LOSS: (350.0 + 150.0 + rack_kj, 1020.0),
-        Event.REJECTION_LOSS: (EVEN.loop_kj_per_k, 1030.0),
+        Event.REJECTION_LOSS: (loop_kj_per_k(EVEN), 1030.0),
     }[event]
     found = course(event, sealed, PUMPED, [1e6, 1e6 + 3600.0])
     assert np.diff(found.case_c)[0] == pytest.approx(3600.0 * q_kw / c_kj_per_k, rel=1e-6)

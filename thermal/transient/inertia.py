@@ -58,14 +58,3 @@ class LoopInertia:
                 raise ValueError(f"{field.name} is {value:g}; a finite value above 0 is wanted")
         if self.solid_share >= 1.0:
             raise ValueError(f"solid_share is {self.solid_share:g}; a share below 1 leaves the coolant's film its part")
-
-    @property
-    def loop_kj_per_k(self) -> float:
-        """Heat capacity of all that warms when heat rejection is lost, kJ/K."""
-        rack_kj = (self.rack_supply_l_per_kw + self.rack_return_l_per_kw) * self.rack_coolant_kj_per_m3_per_k
-        facility_l = self.facility_supply_l_per_kw + self.facility_return_l_per_kw
-        facility_kj = facility_l * self.facility_coolant_kj_per_m3_per_k
-        solid_j = (
-            self.case_j_per_kw_per_k + self.plate_j_per_kw_per_k + self.cdu_j_per_kw_per_k + self.cooler_j_per_kw_per_k
-        )
-        return self.rated_heat_kw * (rack_kj + facility_kj + solid_j) / 1000.0

@@ -23,11 +23,14 @@ from trainer_hooks.agent.node_hub import NodeHub
 from trainer_hooks.agent.samples import Sample, metrics_of, take_sample
 from trainer_hooks.agent.store import LeaseStore, boot_id
 from trainer_hooks.agent.systemd import notify
+from trainer_hooks.agent.telemetry_section import sender_for
 from trainer_hooks.errors import AgentError
 from trainer_hooks.wire import Server
 
 if TYPE_CHECKING:
     from trainer_hooks.agent.config import AgentConfig
+    from trainer_hooks.agent.sender import TelemetrySender
+    from trainer_hooks.agent.telemetry_section import TelemetryRules
     from trainer_hooks.gpu import Gpu
     from trainer_hooks.wire import Peer
 
@@ -81,12 +84,15 @@ class Agent:
             source = config.calendar
             self.keeper = CalendarKeeper(config.state_dir / "calendars", source.origin, source.verifier, source.runs)
             self.keeper.load()
-            self._puller = CalendarPuller(self.keeper, source.poll_s, self._wake.set)
+            self._puller = CalendarPuller(self.keeper, source.poll_s, self._wake.set, source.wait_s)
         self._hub: NodeHub | None = None
         self._metrics: MetricsServer | None = None
+        self._sender: TelemetrySender | None = None
         try:
             # what an earlier agent left is put right before anyone may ask for more
             self.book.recover()
+            if config.telemetry is not None:
+                self._sender = _sender(config, config.telemetry)
             if config.metrics_port is not None:
                 self._metrics = MetricsServer(config.metrics_port, self._collect)
             self._hub = NodeHub(config.hub, config.socket.parent / "words")
@@ -117,6 +123,8 @@ class Agent:
             self._metrics.start()
         if self._puller is not None:
             self._puller.start()
+        if self._sender is not None:
+            self._sender.start()
         notify("READY=1", self._environ)
         _LOG.info("gridpace-agent: %d GPUs, listening on %s.", len(self._gpus), self._config.socket)
 
@@ -156,6 +164,8 @@ class Agent:
         self._server.close()
         if self._puller is not None:
             self._puller.stop()
+        if self._sender is not None:
+            self._sender.stop()
         if self._metrics is not None:
             self._metrics.close()
         if self._hub is not None:
@@ -197,7 +207,8 @@ class Agent:
     def _collect(self) -> list[Metric]:
         failures = self._puller.failures if self._puller else 0
         looks = list(self._samples.values())
-        return metrics_of(looks, self.book, self._server.refused, self._server.served, failures)
+        sent = self._sender.metrics() if self._sender else []
+        return metrics_of(looks, self.book, self._server.refused, self._server.served, failures) + sent
 
 
 def lease_book(
@@ -227,6 +238,13 @@ def restore_only(config: AgentConfig, gpus: Sequence[Gpu], boot: str = "") -> No
         os.close(lock)
 
 
+def _sender(config: AgentConfig, rules: TelemetryRules) -> TelemetrySender:
+    try:
+        return sender_for(rules, config.state_dir)
+    except OSError as error:
+        raise AgentError(str(config.state_dir), f"it cannot be used ({error}).", "Let the agent have it.") from error
+
+
 def _say(sentence: str) -> None:
     _LOG.warning("gridpace-agent: %s", sentence)
 
@@ -246,6 +264,7 @@ def config_summary(config: AgentConfig, path: Path) -> str:
             f"guard       {'off' if config.guard is None else f'below {config.guard.lower_below_c:g} K'}",
             f"rises       {ramp}",
             f"hub         {hub}",
+            f"telemetry   {'stays here' if config.telemetry is None else f'every {config.telemetry.every_s:g} s'}",
             f"metrics     {'off' if config.metrics_port is None else f'127.0.0.1:{config.metrics_port}'}",
         )
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import random
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trainer_hooks.agent.origin import Looked
 from trainer_hooks.agent.signature import SIGNATURE_LIMIT_BYTES
 from trainer_hooks.calendar import HEADER_FILE, current_folder, parse_calendar, read_calendar, read_current
 from trainer_hooks.errors import CalendarError
@@ -30,6 +33,10 @@ _HEADER_LIMIT_BYTES = 32 * 1024 * 1024
 _RUN_LIMIT_BYTES = 16 * 1024 * 1024
 _PULL_LIMIT_BYTES = 128 * 1024 * 1024
 _SLOWEST = 10  # times the usual pause, between tries at a source that fails
+_SPREAD_S = 0.2
+_QUICK_S = 1.0  # a server that says it waits and answers sooner, again and again, is not asked without a pause
+_SHORTEST_WAIT_S = 2.0
+_OF_A_CUT = 0.8  # of the time after which a request was cut off, for the next one
 
 
 @dataclass(frozen=True)
@@ -57,10 +64,14 @@ class CalendarKeeper:
         origin: Where they are published.
         verifier: Refuses calendars of others; None takes any.
         runs: Runs to keep; empty keeps all.
+
+    Attributes:
+        looked: What the last look at the pointer came to.
     """
 
     def __init__(self, folder: Path, origin: Origin, verifier: Verifier | None, runs: frozenset[str]) -> None:
         self.kept: Kept | None = None
+        self.looked = Looked(None)
         self._folder = folder
         self._origin = origin
         self._verifier = verifier
@@ -79,8 +90,11 @@ class CalendarKeeper:
         except CalendarError:
             self.kept = None  # whatever it was, the next pull makes it anew
 
-    def pull(self) -> bool:
+    def pull(self, wait_s: float = 0.0) -> bool:
         """Fetch the calendar in force if it is another than the one kept.
+
+        Args:
+            wait_s: Longest wait for another one, s, where the server holds those who wait.
 
         Returns:
             Whether there is a new one.
@@ -88,7 +102,8 @@ class CalendarKeeper:
         Raises:
             CalendarError: It cannot be had, is damaged, is not signed, or is older than the one kept; that one stays.
         """
-        pointer = self._origin.get(POINTER, _POINTER_LIMIT_BYTES, self._etag)
+        self.looked = self._origin.look(POINTER, _POINTER_LIMIT_BYTES, self._etag, wait_s)
+        pointer = self.looked.pointer
         if pointer is None:
             return False
         calendar_id = pointer.content.decode("ascii", "replace").strip()
@@ -199,11 +214,15 @@ class CalendarPuller:
         keeper: What is pulled into.
         poll_s: Usual pause, s.
         changed: Called when there is a new calendar.
+        wait_s: Longest time for which a server may hold a request until there is one, s; 0 has it hold none.
     """
 
-    def __init__(self, keeper: CalendarKeeper, poll_s: float, changed: Callable[[], None]) -> None:
+    def __init__(self, keeper: CalendarKeeper, poll_s: float, changed: Callable[[], None], wait_s: float = 0.0) -> None:
         self.failures = 0
         self._keeper = keeper
+        self._wait_s = wait_s
+        self._held = False
+        self._quick = 0
         self._poll_s = poll_s
         self._changed = changed
         self._stop = threading.Event()
@@ -224,19 +243,37 @@ class CalendarPuller:
         Returns:
             Pause until the next pull, s.
         """
+        begin_s = time.monotonic()
         try:
-            if self._keeper.pull():
+            new = self._keeper.pull(self._wait_s)
+            if new:
                 kept = self._keeper.kept
                 _LOG.info("gridpace-agent: calendar %s is in force.", kept.calendar_id if kept else "?")
                 self._changed()
             if self._said:
                 _LOG.info("gridpace-agent: the calendar's source answers again.")
             self.failures, self._said = 0, ""
+            if self._keeper.looked.was_cut:
+                # Whatever stands between allows less: it is asked to wait for less from now on.
+                self._wait_s = max(_SHORTEST_WAIT_S, min(self._wait_s, _OF_A_CUT * (time.monotonic() - begin_s)))
+                return self._spread()
+            self._held = self._keeper.looked.waits
+            if self._held:
+                self._quick = 0 if new or time.monotonic() - begin_s >= _QUICK_S else self._quick + 1
+                return self._soon(self._quick - 1) if self._quick > 1 else self._spread()
         except CalendarError as error:
             self._fail(str(error))
         except Exception as error:
             self._fail(repr(error))
-        return self._poll_s * min(1 + self.failures, _SLOWEST)
+        slow_s = self._poll_s * min(1 + self.failures, _SLOWEST)
+        # A service that is started anew is back in seconds, and who was held there hears of an emergency again at once.
+        return min(slow_s, self._soon(self.failures)) if self._held else slow_s
+
+    def _soon(self, times: int) -> float:
+        return min(self._poll_s * _SLOWEST, 2.0 ** min(times, 16)) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+
+    def _spread(self) -> float:
+        return random.uniform(0.0, _SPREAD_S)  # noqa: S311 - so that not all nodes ask in the same moment
 
     def _fail(self, sentence: str) -> None:
         self.failures += 1

@@ -19,6 +19,7 @@ from trainer_hooks.agent.ramp import Ramp, ramp_from
 from trainer_hooks.agent.secret import read_secret
 from trainer_hooks.agent.sections import HIGHEST_ID, Section, check_owner, read_sections
 from trainer_hooks.agent.signature import Ed25519Verifier, Verifier, hmac_verifier
+from trainer_hooks.agent.telemetry_section import TelemetryRules, telemetry_from
 from trainer_hooks.errors import AgentError
 from trainer_hooks.wire import ServerLimits
 
@@ -38,10 +39,11 @@ _AGENT_KEYS = frozenset(
     }
 )
 _CALENDAR_KEYS = frozenset(
-    {"source", "poll_s", "runs", "token_file", "ca_file", "hmac_key_file", "ed25519_public_key_file"}
+    {"source", "poll_s", "wait_s", "runs", "token_file", "ca_file", "hmac_key_file", "ed25519_public_key_file"}
 )
 _TOKEN_BYTES = 8
 _SERVER_POLL_S = 60.0  # a server has thousands of nodes to answer
+_SERVER_WAIT_S = 50.0  # less than the minute after which the usual proxies cut
 _FOLDER_POLL_S = 0.4  # one short file is read; with it a lower limit is in force within 2 s of its publication
 
 
@@ -54,12 +56,14 @@ class CalendarSource:
         verifier: Refuses calendars of others; None takes any.
         runs: Runs to keep; empty keeps all.
         poll_s: Pause between two looks, s.
+        wait_s: Longest time for which a server may hold a request until there is another calendar, s.
     """
 
     origin: Origin
     verifier: Verifier | None
     runs: frozenset[str]
     poll_s: float
+    wait_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ class AgentConfig:
         ramp: This node's turn to rise; None lets it rise at once.
         hub: How the nodes' hubs reach each other; None keeps agreement within this node.
         metrics_port: TCP port on the loopback interface; None offers none.
+        telemetry: Where records of trainings come from and go to; None sends none.
     """
 
     socket: Path
@@ -101,6 +106,7 @@ class AgentConfig:
     ramp: Ramp | None
     hub: HubRules | None
     metrics_port: int | None
+    telemetry: TelemetryRules | None = None
 
 
 def read_config(path: Path, hostname: str = "") -> AgentConfig:
@@ -155,10 +161,11 @@ def read_config(path: Path, hostname: str = "") -> AgentConfig:
         ramp=ramp,
         hub=_maybe(single.get("hub"), lambda section: hub_from(section, hostname or socket.gethostname())),
         metrics_port=_maybe(single.get("metrics"), _port),
+        telemetry=_maybe(single.get("telemetry"), telemetry_from),
     )
 
 
-_SINGLE = frozenset({"agent", "bounds", "calendar", "guard", "ramp", "hub", "metrics"})
+_SINGLE = frozenset({"agent", "bounds", "calendar", "guard", "ramp", "hub", "metrics", "telemetry"})
 _NAMED = frozenset({"bounds", "grant"})
 
 
@@ -213,5 +220,9 @@ def _calendar(section: Section) -> CalendarSource:
     elif public is not None:
         verifier = Ed25519Verifier(public)
     return CalendarSource(
-        origin, verifier, frozenset(section.names("runs")), section.number("poll_s", "s", 0.1, 86_400.0, usual_s)
+        origin,
+        verifier,
+        frozenset(section.names("runs")),
+        section.number("poll_s", "s", 0.1, 86_400.0, usual_s),
+        section.number("wait_s", "s", 0.0, 60.0, _SERVER_WAIT_S),
     )

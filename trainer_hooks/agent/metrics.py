@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from trainer_hooks.errors import AgentError
 
 _UNITS = ("watts", "celsius", "joules", "seconds", "info", "ratio")
-_COUNTS = ("claims", "boards", "failures", "requests", "bool")
+_COUNTS = ("claims", "boards", "failures", "requests", "records", "bytes", "bool")
 _REQUEST_LIMIT_BYTES = 8192
 _DEADLINE_S = 1.0
 _LOG = logging.getLogger("trainer_hooks.agent")

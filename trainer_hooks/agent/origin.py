@@ -25,6 +25,22 @@ class Fetched:
     etag: str = ""
 
 
+@dataclass(frozen=True)
+class Looked:
+    """What a look at the pointer came to.
+
+    Attributes:
+        pointer: The pointer; None if it is still in the state known.
+        waits: Whether the server holds such requests until there is something new: then the next look may follow at
+            once, and costs nothing.
+        was_cut: Whether the request was cut off as it waited: by a proxy that allows less, or a server that ends.
+    """
+
+    pointer: Fetched | None
+    waits: bool = False
+    was_cut: bool = False
+
+
 class Origin(Protocol):
     """Hands out files by their path below the published folder."""
 
@@ -38,6 +54,19 @@ class Origin(Protocol):
 
         Returns:
             The file; None if it is still in that state.
+
+        Raises:
+            CalendarError: It cannot be had.
+        """
+
+    def look(self, relative: str, limit_bytes: int, etag: str, wait_s: float) -> Looked:
+        """Fetch a file as soon as it is in another state than the one known.
+
+        Args:
+            relative: Path below the published folder.
+            limit_bytes: Largest size accepted, bytes.
+            etag: State known already; empty if none is.
+            wait_s: Longest wait for another one, s; 0 waits for none.
 
         Raises:
             CalendarError: It cannot be had.
@@ -67,3 +96,8 @@ class FolderOrigin:
         del etag
         flat = self._root / flat_name(relative)
         return Fetched(read_bytes(flat if flat.is_file() else self._root / relative, limit_bytes))
+
+    def look(self, relative: str, limit_bytes: int, etag: str, wait_s: float) -> Looked:
+        """See `Origin`; a folder tells nobody of what changes in it."""
+        del wait_s
+        return Looked(self.get(relative, limit_bytes, etag))

@@ -42,10 +42,24 @@ def read_secret(path: Path, shortest_bytes: int) -> Secret:
         content = read_bytes(path, _LIMIT_BYTES).strip()
     except CalendarError as error:
         raise AgentError(error.what, error.why, "Write the secret into it, mode 0600.") from error
+    return secret_from(content, str(path), shortest_bytes)
+
+
+def secret_from(content: bytes, subject: str, shortest_bytes: int) -> Secret:
+    """Return a secret.
+
+    Args:
+        content: Its bytes.
+        subject: Where it stood.
+        shortest_bytes: Least length, bytes.
+
+    Raises:
+        AgentError: It is too short.
+    """
     if len(content) < shortest_bytes:
         raise AgentError(
-            str(path),
+            subject,
             f"its secret has {len(content)} bytes, fewer than {shortest_bytes}.",
-            f"Make one: `openssl rand -hex {max(shortest_bytes, 32)} > {path}`.",
+            f"Make one: `openssl rand -hex {max(shortest_bytes, 32)}`.",
         )
     return Secret(content)

@@ -7,18 +7,75 @@ import ssl
 import time
 import urllib.error
 import urllib.request
+from email.message import Message
 from pathlib import Path
 from typing import IO
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
-from trainer_hooks.agent.origin import Fetched
+from trainer_hooks.agent.origin import Fetched, Looked
 from trainer_hooks.agent.secret import Secret
 from trainer_hooks.errors import AgentError, CalendarError
 
 _CHUNK_BYTES = 64 * 1024
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-_HEADERS = {"Accept-Encoding": "identity", "User-Agent": "gridpace"}
+HEADERS = {"Accept-Encoding": "identity", "User-Agent": "gridpace"}
+_OF_PROXIES = frozenset({502, 503, 504})
+"""What a proxy answers in place of a server that was too slow for it, or has gone."""
+_SHORTEST_CUT_S = 1.0
 _SEE_SERVER = "See whether the server is up, and whether its certificate and this node's clock are right."
+
+
+def checked_address(url: str, token: Secret | None, subject: str) -> SplitResult:
+    """Return the parts of a server's address.
+
+    Args:
+        url: The address, http or https.
+        token: What is sent along; only over https, or to this machine.
+        subject: Where the address stands, for errors.
+
+    Raises:
+        AgentError: The address is of another kind, carries a name or a query, or the token would go in the clear.
+    """
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.port is None or parts.port > 0
+    except ValueError:
+        parts, is_whole = urlsplit(""), False
+    why = None
+    if not is_whole or parts.scheme not in {"http", "https"} or not parts.hostname:
+        why = f"{url[:80]!r} is no address of http or https."
+    elif parts.username or parts.password or parts.query or parts.fragment:
+        why = "it carries a user, a password or a query, which would be seen in logs."
+    elif token is not None and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+        why = "the token would go over the network in the clear."
+    if why:
+        raise AgentError(subject, why, "Write https://host/path, and put a token into token_file.")
+    return parts
+
+
+def opener_to(
+    parts: SplitResult, ca_file: Path | None, redirects: urllib.request.HTTPRedirectHandler, section: str
+) -> urllib.request.OpenerDirector:
+    """Return what opens connections to a server.
+
+    Args:
+        parts: Parts of its address.
+        ca_file: Certificates to trust instead of the system's; None trusts the system's.
+        redirects: What becomes of a server that sends elsewhere.
+        section: Section of the configuration, for errors.
+
+    Raises:
+        AgentError: The certificates cannot be used.
+    """
+    try:
+        context = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
+    except OSError as error:
+        raise AgentError(
+            f"{section}, ca_file {ca_file}", f"it cannot be used ({error}).", "Give a PEM file."
+        ) from error
+    # What is for this machine, a token perhaps, must not go by way of a proxy that the environment names.
+    direct = (urllib.request.ProxyHandler({}),) if parts.hostname in _LOOPBACK else ()
+    return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), redirects, *direct)
 
 
 class HttpOrigin:
@@ -37,53 +94,66 @@ class HttpOrigin:
     def __init__(
         self, url: str, token: Secret | None = None, ca_file: Path | None = None, timeout_s: float = 20.0
     ) -> None:
-        try:
-            parts = urlsplit(url)
-            is_whole = parts.port is None or parts.port > 0
-        except ValueError:
-            parts, is_whole = urlsplit(""), False
-        why = None
-        if not is_whole or parts.scheme not in {"http", "https"} or not parts.hostname:
-            why = f"{url[:80]!r} is no address of http or https."
-        elif parts.username or parts.password or parts.query or parts.fragment:
-            why = "it carries a user, a password or a query, which would be seen in logs."
-        elif token is not None and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
-            why = "the token would go over the network in the clear."
-        if why:
-            raise AgentError("calendar, key source", why, "Write https://host/path, and put a token into token_file.")
+        parts = checked_address(url, token, "calendar, key source")
         self._url = url.rstrip("/")
         self._token = token
         self._timeout_s = timeout_s
-        try:
-            context = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
-        except OSError as error:
-            raise AgentError(
-                f"calendar, ca_file {ca_file}", f"it cannot be used ({error}).", "Give a PEM file."
-            ) from error
-        # What is for this machine, a token perhaps, must not go by way of a proxy that the environment names.
-        direct = (urllib.request.ProxyHandler({}),) if parts.hostname in _LOOPBACK else ()
-        self._opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _SameServer(), *direct)
+        self._opener = opener_to(parts, ca_file, _SameServer(), "calendar")
 
     def get(self, relative: str, limit_bytes: int, etag: str = "") -> Fetched | None:
         """See `Origin`."""
+        try:
+            return self._fetch(relative, limit_bytes, etag, 0.0).pointer
+        except _BrokenError as error:
+            raise error.told from None
+
+    def look(self, relative: str, limit_bytes: int, etag: str, wait_s: float) -> Looked:
+        """See `Origin`."""
+        begin_s = time.monotonic()
+        try:
+            return self._fetch(relative, limit_bytes, etag, wait_s)
+        except _BrokenError as error:
+            if etag and time.monotonic() - begin_s >= min(_SHORTEST_CUT_S, wait_s / 2.0) > 0.0:
+                return Looked(None, was_cut=True)
+            raise error.told from None
+
+    def _fetch(self, relative: str, limit_bytes: int, etag: str, wait_s: float) -> Looked:
         address = f"{self._url}/{quote(relative)}"
-        request = urllib.request.Request(address, headers=_HEADERS)  # noqa: S310  the scheme was checked at the start
+        request = urllib.request.Request(address, headers=HEADERS)  # noqa: S310  the scheme was checked at the start
         if etag:
             request.add_header("If-None-Match", etag)
+        if wait_s:
+            request.add_header("Prefer", f"wait={wait_s:.0f}")
         if self._token is not None:
             request.add_unredirected_header("Authorization", f"Bearer {self._token.content.decode('ascii', 'replace')}")
-        deadline_s = time.monotonic() + self._timeout_s
+        timeout_s = self._timeout_s + wait_s
+        deadline_s = time.monotonic() + timeout_s
         try:
-            with self._opener.open(request, timeout=self._timeout_s) as answer:
-                return Fetched(_read(answer, limit_bytes, deadline_s, address), answer.headers.get("ETag", "")[:200])
+            with self._opener.open(request, timeout=timeout_s) as answer:
+                content = _read(answer, limit_bytes, deadline_s, address)
+                return Looked(Fetched(content, answer.headers.get("ETag", "")[:200]), _waits(answer.headers))
         except urllib.error.HTTPError as error:
             with error:
                 if error.code == http.HTTPStatus.NOT_MODIFIED:
-                    return None
-                raise CalendarError(address, f"the server answers {error.code}.", _SEE_SERVER) from None
+                    return Looked(None, _waits(error.headers))
+                told = CalendarError(address, f"the server answers {error.code}.", _SEE_SERVER)
+                raise (_BrokenError(told) if error.code in _OF_PROXIES else told) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
-            raise CalendarError(address, f"it cannot be fetched ({reason}).", _SEE_SERVER) from None
+            told = CalendarError(address, f"it cannot be fetched ({reason}).", _SEE_SERVER)
+            raise _BrokenError(told) from None
+
+
+class _BrokenError(Exception):
+    """The way to the server broke: a request that waited may only have been cut off."""
+
+    def __init__(self, told: CalendarError) -> None:
+        super().__init__(str(told))
+        self.told = told
+
+
+def _waits(headers: Message) -> bool:
+    return headers.get("Preference-Applied", "").strip() == "wait"
 
 
 class _SameServer(urllib.request.HTTPRedirectHandler):

@@ -11,12 +11,14 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import func, select
 
 from planner.ledger.alarms import open_alarms
-from planner.ledger.decisions import DRAFTED, in_force, standings
+from planner.ledger.decisions import DRAFTED, in_force, newest_decision, standing, standings
 from planner.ledger.hours import hours
+from planner.ledger.issued import issued_input
 from planner.ledger.jobs import lease_end, lease_name
-from planner.ledger.service_tables import AlarmRow, Decision, TelemetryHour
+from planner.ledger.service_tables import AlarmRow, TelemetryHour
+from planner.service.live.draft_summary import draft_summary
 from planner.service.live.hours import Measured, from_row
-from planner.service.publishing import stored_calendar
+from planner.service.publishing import SUMMARY, stored_calendar
 from planner.service.words import calendar_changes
 from planner.timegrid import iso
 
@@ -57,11 +59,14 @@ class Draft:
 
     Args:
         standing: How it stands.
-        changes: What it changes against the calendar in force at its begin, in sentences.
+        changes: What it changes against the calendar in force at its begin, in sentences; none where it is the first
+            of its week.
+        summary: What it comes to, in sentences; none where nothing is kept of that.
     """
 
     standing: Standing
     changes: tuple[str, ...]
+    summary: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ def mark(session: Session, site: str, now: datetime) -> str:
         site: The site.
         now: The present time, UTC.
     """
-    decided = session.scalar(select(func.max(Decision.number)).where(Decision.site == site))
+    decided = newest_decision(session, site)
     alarms = session.execute(
         select(func.max(AlarmRow.number), func.count(AlarmRow.closed_at), func.max(AlarmRow.last_at)).where(
             AlarmRow.site == site
@@ -173,8 +178,11 @@ def _drafts(session: Session, site: str, now: datetime) -> tuple[Draft, ...]:
         if one.state != DRAFTED or one.valid_until <= now:
             continue
         other = in_force(session, site, max(now, one.valid_from))
-        told: tuple[str, ...] = ("There is no calendar in force to compare it with.",)
-        if other is not None:
-            told = calendar_changes(stored_calendar(session, other), stored_calendar(session, one.calendar_id))
-        found.append(Draft(one, told))
+        before = None if other is None else standing(session, other)
+        told: tuple[str, ...] = ()
+        if before is not None and before.valid_from < one.valid_until and one.valid_from < before.valid_until:
+            was = stored_calendar(session, before.calendar_id)
+            told = calendar_changes(was, stored_calendar(session, one.calendar_id))
+        kept = issued_input(session, one.calendar_id, SUMMARY)
+        found.append(Draft(one, told, () if kept is None else draft_summary(kept.content)))
     return tuple(found)

@@ -122,7 +122,7 @@ def test_before_and_after_the_calendar_training_runs_free_and_says_so_once(gover
     assert seen[0] == ("safe", 400.0)
     assert seen[9] == ("cap", 300.0)
     assert seen[-1] == ("safe", 400.0)
-    assert sum("not valid yet" in text for text in warnings_of(caplog)) == 1
+    assert sum("not valid yet, it begins at" in text for text in warnings_of(caplog)) == 1
     assert sum("has ended" in text for text in warnings_of(caplog)) == 1
 
 

@@ -1,0 +1,135 @@
+"""Telemetry of this node's trainings on its way to the server: read, kept, sent, sent again."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from typing import TYPE_CHECKING
+
+from trainer_hooks.agent.metrics import Metric
+from trainer_hooks.agent.upload import NotSent, Refused
+
+if TYPE_CHECKING:
+    from trainer_hooks.agent.spool import Piece, Spool
+    from trainer_hooks.agent.tail import Tail
+    from trainer_hooks.agent.upload import Upload
+
+_LOG = logging.getLogger("trainer_hooks.agent")
+PIECE_BYTES = 1024 * 1024
+_SLOWEST_S = 300.0
+
+
+class TelemetrySender:
+    """Sends again and again, in a thread of its own, slower where the server fails.
+
+    What has been read is on this node's disk before it counts as read, and leaves it when the server has said that it
+    has it. Whatever is killed in between, a record is sent again rather than lost; the server counts it once. Where the
+    spool is full nothing more is read: records then wait in the trainings' own files.
+
+    Args:
+        tail: What trainings write.
+        spool: What waits.
+        upload: The way to the server.
+        every_s: Usual pause, s.
+    """
+
+    def __init__(self, tail: Tail, spool: Spool, upload: Upload, every_s: float) -> None:
+        self._tail = tail
+        self._spool = spool
+        self._upload = upload
+        self._every_s = every_s
+        self._stop = threading.Event()
+        self._failures = 0
+        self._said = ""
+        self._sent = 0
+        self._refused = 0
+        self._thread = threading.Thread(target=self._run, name="gridpace-telemetry", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Begin no further batch; what waits is sent by the next agent."""
+        self._stop.set()
+
+    def look(self) -> float:
+        """Read what has come, and send what waits.
+
+        Returns:
+            Pause until the next look, s.
+        """
+        try:
+            self._send_all()
+        except NotSent as error:
+            return self._fail(error.why, error.pause_s)
+        except OSError as error:
+            return self._fail(f"the disk refuses ({error})", None)
+        if self._said:
+            _LOG.info("gridpace-agent: telemetry goes out again.")
+        self._failures, self._said = 0, ""
+        return self._every_s
+
+    def metrics(self) -> list[Metric]:
+        """Return what became of telemetry, and what waits."""
+        try:
+            size = float(self._spool.size_bytes)
+        except OSError:
+            size = float("nan")
+        return [
+            Metric("gridpace_telemetry_spool_bytes", "gauge", "Telemetry that waits to be sent.", (({}, size),)),
+            Metric("gridpace_telemetry_failures", "gauge", "Tries that failed in a row.", (({}, self._failures),)),
+            Metric("gridpace_telemetry_sent_records_total", "counter", "Records sent.", (({}, self._sent),)),
+            Metric("gridpace_telemetry_refused_records_total", "counter", "Lines refused.", (({}, self._refused),)),
+        ]
+
+    def _send_all(self) -> None:
+        self._collect()
+        while not self._stop.is_set() and (piece := self._spool.oldest()) is not None:
+            self._send(piece)
+            self._collect()
+
+    def _send(self, piece: Piece) -> None:
+        try:
+            sent = self._upload.send(piece.content)
+        except Refused as refused:
+            aside = self._spool.set_aside(piece)
+            self._refused += piece.content.count(b"\n")
+            _LOG.error("gridpace-agent: telemetry is refused, see %s: %s.", aside, refused)
+            return
+        self._sent += sent.added + sent.repeated
+        self._refused += sent.refused
+        if sent.refused:
+            _LOG.warning("gridpace-agent: %d records are refused, as %s", sent.refused, sent.fault)
+        self._spool.drop(piece)
+
+    def _collect(self) -> None:
+        while self._spool.room_bytes() >= 2 * PIECE_BYTES:
+            taken = self._tail.take(PIECE_BYTES)
+            if taken.content:
+                self._spool.add(taken.content)
+            self._tail.keep(taken)
+            if len(taken.content) < PIECE_BYTES:
+                return
+
+    def _fail(self, why: str, pause_s: float | None) -> float:
+        self._failures += 1
+        if why != self._said:
+            self._said = why
+            _LOG.warning("gridpace-agent: telemetry waits on this node's disk: %s.", why)
+        slow_s = min(self._every_s * 2.0 ** min(self._failures, 16), max(_SLOWEST_S, self._every_s))
+        # No two nodes of a site come back in the same moment after its server was away.
+        return max(pause_s or 0.0, slow_s * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
+
+    def _run(self) -> None:
+        pause_s = self._every_s * random.random()  # noqa: S311 - nodes that start together do not send together
+        while not self._stop.wait(pause_s):
+            pause_s = self._guarded()
+
+    def _guarded(self) -> float:
+        try:
+            return self.look()
+        except Exception:
+            _LOG.exception("gridpace-agent: telemetry failed; the next try follows.")
+            return _SLOWEST_S
