@@ -83,10 +83,9 @@ def _band(band: Band, signals: Signals, fresh: Signals, slot: int) -> Band:
     now, newest = getattr(signals, band.signal, None), getattr(fresh, band.signal, None)
     if now is None or newest is None:
         return band
-    moved = {name: _moved(getattr(band, name), now, newest) for name in ("quantiles", "paths")}
-    for values in moved.values():
-        values[:, :slot] = now[:slot]
-    return replace(band, **moved)
+    quantiles, paths = _moved(band.quantiles, now, newest), _moved(band.paths, now, newest)
+    quantiles[:, :slot], paths[:, :slot] = now[:slot], now[:slot]
+    return replace(band, quantiles=quantiles, paths=paths)
 
 
 def _moved(values: Floats, now: Floats, newest: Floats) -> Floats:
