@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> None:
         "--change-cost", type=float, default=0.0002, help="per GPU-hour changed against the plan before"
     )
     parser.add_argument(
-        "--fresh-share", type=float, default=0.7, help="weight of a new forecast against the one planned on before"
+        "--fresh-share", type=float, default=1.0, help="weight of a new forecast against the one planned on before"
     )
     parser.add_argument("--time-limit-s", type=float, help="of each plan; that of the site where left out")
     parser.add_argument(
