@@ -62,6 +62,7 @@ def go_on(
     *,
     frozen_h: float,
     change_cost_per_gpu_h: float,
+    fresh_share: float,
     ahead: Mapping[str, float],
     options: PlanOptions,
 ) -> GoneOn:
@@ -75,6 +76,7 @@ def go_on(
         again: Makes the week from series, as they are kept beside a calendar.
         frozen_h: Hours from now on in which starts, stops and pools stay as announced, h.
         change_cost_per_gpu_h: What a GPU-hour turned on or off against what was announced costs, money.
+        fresh_share: Weight of the new forecast of carbon intensity against the one that the calendar was made on.
         ahead: Run -> tokens by which it is ahead of the calendar in force.
         options: Gap target and time limit.
 
@@ -92,7 +94,7 @@ def go_on(
     slot = int(np.ceil(grid.position(now) - SAME))
     schedule = announced(before, header, runs, slot)
     frozen = min(grid.n_slots, max(slot, int(np.ceil(slot + frozen_h / grid.slot_h - SAME))))
-    base = again(series_until(before, fresh, slot))
+    base = again(series_until(before, fresh, slot, fresh_share))
     strange = {run.name for run in base.runs} ^ {run.name for run in before.runs}
     if strange:
         raise ConfigError(

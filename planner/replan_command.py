@@ -124,6 +124,7 @@ def _gone_on(
             lambda kept: known(offline=True, kept=kept),
             frozen_h=how.frozen_h,
             change_cost_per_gpu_h=how.change_cost_per_gpu_h,
+            fresh_share=how.fresh_share,
             ahead=ahead,
             options=options,
         )

@@ -169,7 +169,7 @@ def _how(site: Site, past: Past, zone: str, weight: str, every_days: int, replan
         table.cvar_weight,
         W_MAX_QUANTILE if table.w_max_quantile is None else table.w_max_quantile,
     )
-    manner = Manner(rolling.frozen_h, rolling.change_cost_per_gpu_h)
+    manner = Manner(rolling.frozen_h, rolling.change_cost_per_gpu_h, rolling.fresh_share)
     return How(zone, past.series["carbon"].basis, weight, every_days, replan_days, asked, manner)
 
 

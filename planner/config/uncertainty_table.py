@@ -39,6 +39,10 @@ class RollingTable(Table):
     change_cost_per_gpu_h: Money = Field(
         default=0.001, description="what a GPU-hour turned on or off against what was announced costs, money"
     )
+    fresh_share: Share = Field(
+        default=1.0,
+        description="weight of a new forecast of carbon intensity against the one that the plan in force was made on",
+    )
     daily: bool = Field(
         default=False,
         description="whether the service plans the running week anew each day, going on from the calendar in force",

@@ -198,7 +198,9 @@ def _lost(
         first = windows[spell.first]
         if spell.start_s > 0.0 or not run.runs_on(str(first.pool), first.gpus):
             begin = float(start_s[runs[0]])
-            lost.append((begin, begin + run.reload_s + (0.0 if way is None else way.time_s)))
+            ready = begin + run.reload_s + (0.0 if way is None else way.time_s)
+            # what is not there as the spell ends keeps no later one back
+            lost.append((begin, min(ready, spell.end_s)))
         for i in runs:
             stops = i == runs[-1] and spell.end_s < horizon_s
             if stops or saves_after(windows, i):

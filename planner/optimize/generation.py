@@ -8,7 +8,7 @@ counts, so that the bound does not depend on the machine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     Places1 = npt.NDArray[np.int64]
 
 FINEST = Fineness(96, 4_800)
-"""To certify prices of runs whose own programs take too long."""
-MOST_OWN = 1_000  # columns of a run's own program up to which it is solved for its bound
+"""To certify prices: where gangs start and stop to the minute, this loses nothing."""
 SMOOTH = 0.6  # weight of the best prices so far in those that are tried
 CLOSE = 1e-3  # of the objective: a bound this near to the best mix is as good as its schedules allow
+SAME = 2e-6  # of the objective: a schedule that is cheaper by less is none that is worth its place
 WORTH, PATIENCE = 3e-4, 8  # share of the objective by which so many mixes should get cheaper
 BORNE = 1e-6  # by the box in all: less is the solver's tolerance
 ROUNDING = 1e-9  # of all that adds up to the bound
 FORCE = 1e7  # a price that no schedule pays if it can do without
 PART = 1e-3  # of a cell
-MOST_RULED, LEAST_EFFORT = 6e8, 3e5  # states times levels in all, a few seconds, and of one schedule at least
+MOST_RULED, LEAST_EFFORT = 1.2e9, 3e5  # states times levels in all, a few seconds, and of one schedule at least
 HAIR = 1e-6  # of the objective: a plan as good as the one that is known is never ruled out
 
 
@@ -91,9 +91,9 @@ class Generation:
         cuts: Sequence[Row],
         price: Floats,
     ) -> None:
-        self._matrix, self._site, self._pricing = matrix, parts.columns(SITE), pricing
-        large = [r for r in range(len(pricing)) if len(parts.columns(r)) > MOST_OWN]
-        self._finest = {r: GangPricing(program.gangs[r], index, FINEST) for r in large}
+        self._matrix, self._site, self._rough = matrix, parts.columns(SITE), pricing
+        self._finest = [GangPricing(gang, index, FINEST) for gang in program.gangs]
+        self._now = pricing
         self._own = [OwnProgram(matrix, parts, r, gang) for r, gang in enumerate(places.gangs)]
         lower, upper = implied_bounds(matrix)
         self._lower, self._upper = lower[self._site], upper[self._site]
@@ -167,41 +167,21 @@ class Generation:
             self._centre, self._best = tried.price, tried
 
     def certify(self, rounds: int, deadline: float) -> None:
-        """Bound the program more closely: at the prices of the last mixes each run's own program is solved.
+        """Bound the program more closely: schedules are priced as finely as they can be.
 
-        The pricing takes what lies between two steps of work for the better, and so prices some runs below what any
-        schedule of theirs costs. Schedules that these programs find improve the next mix.
+        What lies between two steps of work is taken for the better, which prices some runs below what any schedule of
+        theirs costs.
 
         Args:
             rounds: Most mixes.
             deadline: Reading of the monotonic clock at which to stop.
         """
-        share = 0.0
-        for _ in range(rounds):
-            if self.bound >= self.enough or self.mix is None or self._near(self.mix):
-                return
-            price = (1.0 - share) * self._centre + share * self.mix.price
-            new = self._solved(price, deadline)
-            if not new and share == 1.0:
-                return
-            # the mix has prices of its own where nothing new comes of those near the best
-            share = 1.0 - SMOOTH if new else 1.0
-            self.mix = self.master.run(deadline)
-
-    def _solved(self, price: Floats, deadline: float) -> int:
-        """Try prices with each run's own program, or by finer steps, and return how many schedules are new."""
-        tried = self.tried(price)
-        offers = {r: pricing.price(tried.reduced) for r, pricing in self._finest.items()}
-        new = self._add(replace(tried, offers=offers), deadline)
-        for r, own in enumerate(self._own):
-            if r in offers:
-                continue
-            least, schedule = own.least(tried.reduced, seconds_left(deadline))
-            offers[r] = Offer(max(least, tried.offers[r].least), ())
-            new += schedule is not None and self._take(schedule)
-        bound = self._bound(tried.price, tried.reduced[self._site], offers)
-        self._keep(replace(tried, bound=bound, offers=offers))
-        return new
+        if self.bound >= self.enough:
+            return
+        self._now = self._finest
+        self._priced(self._centre, deadline)
+        self.grow(rounds, deadline)
+        self._now = self._rough
 
     def reprice(self, mix: Mix, runs: Sequence[int], settled: Mapping[int, bytes], deadline: float) -> bool:
         """Add the best schedules at the prices of a mix; return whether any is new.
@@ -253,7 +233,7 @@ class Generation:
         left = MOST_RULED
         for r in sorted((r for r, options in enumerate(gangs) if options), key=lambda r: (-gangs[r][0].gpus, r)):
             for column, value in self._in_question(gangs[r]):
-                left -= max(self._pricing[r].effort, LEAST_EFFORT)
+                left -= max(self._finest[r].effort, LEAST_EFFORT)
                 if left < 0 or seconds_left(deadline) <= 0:
                     break
                 if self._cannot(r, column, 1.0 - value, objective):
@@ -277,7 +257,7 @@ class Generation:
             return False
         reduced = best.reduced.copy()
         reduced[column] += FORCE if value == 0.0 else -FORCE
-        least = self._pricing[r].price(reduced).least + (0.0 if value == 0.0 else FORCE)
+        least = self._finest[r].price(reduced).least + (0.0 if value == 0.0 else FORCE)
         return best.bound - best.offers[r].least + least > objective + HAIR * abs(objective)
 
     def add_cuts(self, cuts: Sequence[Row]) -> None:
@@ -295,7 +275,7 @@ class Generation:
         """
         price = self._counting(price)
         reduced = self._matrix.cost - self.master.ground.T @ price
-        offers = {r: self._pricing[r].price(reduced) for r in (range(len(self._pricing)) if runs is None else runs)}
+        offers = {r: self._now[r].price(reduced) for r in (range(len(self._now)) if runs is None else runs)}
         bound = -np.inf if runs is not None else self._bound(price, reduced[self._site], offers)
         return Tried(price, reduced, bound, offers)
 
@@ -314,10 +294,13 @@ class Generation:
         return np.where(np.isfinite(sides), price, 0.0)
 
     def _add(self, tried: Tried, deadline: float) -> int:
-        """Add the schedules that are offered and new, and return how many there were."""
+        """Add the schedules that are offered and worth it, and return how many of them are new."""
+        cheapest = self.master.cheapest(tried.reduced)
+        worth = SAME * max(abs(self.bound), 1.0) if np.isfinite(self.bound) else 0.0
         offered = [
             self._own[r].schedule(choice, pattern, tried.reduced, deadline)
             for r, offer in tried.offers.items()
+            if offer.least < cheapest[r] - worth
             for choice, pattern in offer.patterns
         ]
         return sum(self._take(schedule) for schedule in offered if schedule is not None)

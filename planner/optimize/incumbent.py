@@ -47,6 +47,7 @@ BANDS = 3  # of the peak's height that are searched one by one, best first
 BAND_WHOLE = 600  # whole columns up to which they are
 BAND_NODES = 100
 SUB_NODES = 4  # the first few bring the plans, the rest only prove them
+MIX_NODES = 20  # of what schedules do not agree on: fewer columns
 SUB_GAP = 0.4  # of the gap target
 AT_BOUND = 1e-6
 RECREATED = 4  # plans ruined and recreated beside every neighbourhood
@@ -239,6 +240,8 @@ class Search:
                 work.result()
                 self._bound = max(self._bound, schedules.bound(enough))
         if not self._done():
+            self._around_mix(coarse, schedules.mix)
+        if not self._done():
             self._offer_plan(schedules.plan(self._deadline - KEEP_S))
         return coarse
 
@@ -274,14 +277,33 @@ class Search:
         relaxed = highs.run(seconds_left(self._deadline))
         if relaxed.values is None:
             return
-        x, whole = relaxed.values, matrix.whole
+        self._enforced(coarse, relaxed.values, (lower, upper), SUB_NODES)
+
+    def _around_mix(self, coarse: Coarse, mix: npt.NDArray[np.float64] | None) -> None:
+        """Solve the small program with what all schedules of a mix, shape (N,), agree on kept there."""
+        if mix is None:
+            return
+        x = np.zeros(coarse.matrix.n_columns)
+        x[coarse.choices] = mix[self._places.choices]
+        self._enforced(coarse, x, (coarse.matrix.lower, coarse.matrix.upper), MIX_NODES)
+
+    def _enforced(
+        self,
+        coarse: Coarse,
+        x: npt.NDArray[np.float64],
+        ends: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
+        nodes: int,
+    ) -> None:
+        """Solve the small program within bounds with what is whole in `x`, of its own columns, kept there."""
+        lower, upper = (end.copy() for end in ends)
+        whole = coarse.matrix.whole
         upper[whole & (x < AT_BOUND)] = 0.0
         lower[whole & (x > 1.0 - AT_BOUND)] = 1.0
         highs = Highs(
-            replace(matrix, lower=np.minimum(lower, upper), upper=upper),
+            replace(coarse.matrix, lower=np.minimum(lower, upper), upper=upper),
             whole=True,
             mip_rel_gap=self._gap_target * SUB_GAP,
-            mip_max_nodes=SUB_NODES,
+            mip_max_nodes=nodes,
             objective_target=self._good_enough(),
         )
         answer = highs.run(seconds_left(self._deadline) - KEEP_S)

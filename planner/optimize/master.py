@@ -73,6 +73,7 @@ class Master:
         self.lower, self.upper = whole.row_lower[kept], whole.row_upper[kept]
         self._n_first = len(kept)
         self.schedules: list[Schedule] = []
+        self._stacked: sparse.csc_array = sparse.csc_array((self._n_columns, 0))
         self._highs = Highs(self._first(matrix), whole=False, solver="simplex")
         shared = abs(self.ground[:, np.flatnonzero(parts.of_column != SITE)]).sum(axis=1)
         self._boxed = np.flatnonzero(np.asarray(shared).ravel())
@@ -113,22 +114,30 @@ class Master:
         self.ground = sparse.csr_array(sparse.vstack([self.ground, new]))
         self.lower = np.append(self.lower, np.full(len(cuts), -np.inf))
         self.upper = np.append(self.upper, [cut.upper for cut in cuts])
-        by_schedule = new @ self._stack()
+        by_schedule = sparse.csr_array(new @ self._stack())
         rows = []
         for i, cut in enumerate(cuts):
             in_site, of_site = new[[i]][:, self._site], by_schedule[[i]]
-            columns = np.append(in_site.indices, of_site.indices + self._first_schedule)
+            columns = np.append(in_site.indices, of_site.indices + self._first_schedule).astype(np.int64)
             rows.append(Row(cut.name, columns, np.append(in_site.data, of_site.data), cut.upper))
         self._highs.add_rows(rows)
 
-    def _stack(self) -> sparse.csr_array:
+    def _stack(self) -> sparse.csc_array:
         """Return all schedules as columns, shape (N, S)."""
-        starts = np.cumsum([0] + [len(s.columns) for s in self.schedules])
-        values, columns = (
-            np.concatenate(x) for x in zip(*((s.values, s.columns) for s in self.schedules), strict=True)
-        )
-        shape = (self._n_columns, len(self.schedules))
-        return sparse.csr_array(sparse.csc_array((values, columns, starts), shape=shape))
+        if self._stacked.shape[1] < len(self.schedules):
+            new = self.schedules[self._stacked.shape[1] :]
+            starts = np.cumsum([0] + [len(s.columns) for s in new])
+            values, columns = (np.concatenate(x) for x in zip(*((s.values, s.columns) for s in new), strict=True))
+            block = sparse.csc_array((values, columns, starts), shape=(self._n_columns, len(new)))
+            self._stacked = sparse.csc_array(sparse.hstack([self._stacked, block], format="csc"))
+        return self._stacked
+
+    def cheapest(self, reduced: Floats) -> Floats:
+        """Return the cost of each run's cheapest schedule at reduced costs, shape (N,); infinite where it has none."""
+        least = np.full(self._n_gangs, np.inf)
+        if self.schedules:
+            np.minimum.at(least, [s.gang for s in self.schedules], reduced @ self._stack())
+        return least
 
     def add(self, schedules: Sequence[Schedule]) -> None:
         """Add schedules."""

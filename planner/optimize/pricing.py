@@ -2,15 +2,16 @@
 
 Prices are the reduced costs of the run's columns. Work is counted on a grid; what lies between two grid points is taken
 for the better, so that the least cost found is never above that of any schedule that the program allows. The work due
-last lies on the grid, and the start beside it: between the two starts around the true one the least cost of one on/off
-pattern is linear (a network flow of whole sizes: Ahuja, Magnanti and Orlin 1993), so that the least of all patterns is
-nowhere below the chord.
+last lies on the grid, and the state at the beginning beside it, where the first start leaves what it loses exactly:
+between the two states around that one the least cost of one on/off pattern is linear (a network flow of whole sizes:
+Ahuja, Magnanti and Orlin 1993), so that the least of all patterns is nowhere below the chord.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,9 +102,10 @@ class _Ground:
         stop_loss: Work lost at a stop, in whole steps.
         spells: Most spells.
         most: State of all work that there may be at the end.
-        count: States: from `start_loss` steps less than nothing up to what a last stop may lose beyond all there is.
-        beside: By how much of a step less than the first state the run starts with.
-        shorts: Per mark: stretch that ends there, column, work per step, steps due.
+        nothing: State of no work done; the states below it are for what starts lose.
+        count: States: up to what a last stop may lose beyond all there is.
+        begin: State at the beginning, which need not be a whole one.
+        shorts: Per mark: stretch that ends there, column, work per step, state of all that is due, steps due.
         reach: States that can be reached before each stretch and at the end.
     """
 
@@ -119,9 +121,10 @@ class _Ground:
     stop_loss: int
     spells: int
     most: int
+    nothing: int
     count: int
-    beside: float
-    shorts: tuple[tuple[int, int, float, int], ...]
+    begin: float
+    shorts: tuple[tuple[int, int, float, int, float], ...]
     reach: tuple[int, ...]
 
     @property
@@ -143,19 +146,23 @@ def _ground(gang: Gang, option: GangOption, index: ColumnIndex, fine: Fineness) 
     start_loss, stop_loss = (math.floor(steps + ROUNDING) for steps in lost)
     last = work_h / unit_h
     beside = max(0.0, math.ceil(last - ROUNDING) - last)
+    # what the first start loses beside whole steps is lost from the beginning on; no work comes before it
+    of_first = 0.0 if option.running else lost[0] - start_loss
+    nothing = start_loss + 1
     # spells lose less here than they do: what they keep must not be more than there is
-    kept = (run.max_pauses + 1) * (sum(lost) - start_loss - stop_loss)
-    most = start_loss + math.ceil((gang.work_h + landing_h(gang)) / option.rate / unit_h + beside + kept - ROUNDING)
+    kept = (run.max_pauses + 1) * (sum(lost) - start_loss - stop_loss) - of_first
+    most = nothing + math.ceil((gang.work_h + landing_h(gang)) / option.rate / unit_h + beside + kept - ROUNDING)
     # the last state holds whatever is more: what a stop loses must not bring it back to all there is
     count = most + stop_loss + 2
     shorts = []
     for due in gang.due:
-        steps = math.floor(due.work_h / option.rate / unit_h + beside + ROUNDING)
+        steps = due.work_h / option.rate / unit_h
         for mark, short in due.short:
             stretch = int(np.searchsorted(pieces.end, mark - ROUNDING))
-            shorts.append((stretch, index(short), option.rate * unit_h, steps))
+            at = nothing + math.floor(steps + beside + ROUNDING)
+            shorts.append((stretch, index(short), option.rate * unit_h, at, steps))
     on = _places(option.on, cells.count, index)
-    reach, now = [], min(count, start_loss + 2)
+    reach, now = [], min(count, nothing + 2)
     for cell, lowest in zip(pieces.cell, pieces.lowest, strict=True):
         reach.append(now)
         if on[cell] >= 0:
@@ -173,8 +180,9 @@ def _ground(gang: Gang, option: GangOption, index: ColumnIndex, fine: Fineness) 
         stop_loss=stop_loss,
         spells=run.max_pauses + 1,
         most=most,
+        nothing=nothing,
         count=count,
-        beside=beside,
+        begin=nothing + beside - of_first,
         shorts=tuple(shorts),
         reach=(*reach, now),
     )
@@ -223,10 +231,12 @@ class Course:
     def best(self) -> tuple[float, tuple[Pattern, ...]]:
         """Return the least cost, never above the true one, and the patterns at both states around the true start."""
         ground = self._ground
-        shares = (1.0 - ground.beside, ground.beside)
-        starts = [(ground.start_loss + i, share) for i, share in enumerate(shares) if share > 0.0]
-        ways = [min(self._first(), key=lambda way: float(way.cost[self._left - 1, state])) for state, _ in starts]
-        costs = [float(way.cost[self._left - 1, state]) for way, (state, _) in zip(ways, starts, strict=True)]
+        first = math.floor(ground.begin + ROUNDING)
+        beside = max(0.0, ground.begin - first)
+        starts = [(first + i, share) for i, share in enumerate((1.0 - beside, beside)) if share > 0.0]
+        left = self._left - 1
+        ways = [min(self._first(), key=lambda way: way.at(left, state)) for state, _ in starts]
+        costs = [way.at(left, state) for way, (state, _) in zip(ways, starts, strict=True)]
         if not all(math.isfinite(cost) for cost in costs):
             return math.inf, ()
         least = sum(share * cost for cost, (_, share) in zip(costs, starts, strict=True))
@@ -241,38 +251,35 @@ class Course:
         ways = [_Way(self._off[0][-1], ground.min_pause - 1)]
         going_on, starting = self._on[0][-1], self._on[0][0]
         if ground.running and going_on is not None:
-            ways.append(_Way(self._begun(going_on), ground.min_run - 1, is_on=True, begins=True))
+            ways.append(_Way(going_on, ground.min_run - 1, is_on=True, spells=int(self._counted)))
         elif starting is not None:
             ways.append(self._start(0, starting))
         return ways
 
     def _start(self, c: int, starting: Floats) -> _Way:
-        loss = self._ground.start_loss
-        paid = self._reduced[self._ground.start[c]] + _lost(self._begun(starting), loss)
-        return _Way(paid, 0, loss, is_on=True, begins=True)
-
-    def _begun(self, cost: Floats) -> Floats:
-        """Return a cost to go by the spells that were left before one began."""
-        if not self._counted:
-            return cost
-        return np.concatenate([np.full((1, cost.shape[1]), np.inf), cost[:-1]])
+        paid = float(self._reduced[self._ground.start[c]])
+        return _Way(starting, 0, paid, self._ground.start_loss, is_on=True, spells=int(self._counted))
 
     def _after(self, c: int, age: int, *, is_on: bool) -> list[_Way]:
-        """Return the ways to go on after a cell."""
+        """Return the ways to go on after a cell, with what is paid at its end.
+
+        What a stop loses is lost before the cell ends, what a start loses after that.
+        """
         ground, after = self._ground, c + 1
+        end = int(ground.stretches.first[after]) - 1
         if is_on:
             older = min(age + 1, ground.min_run - 1)
             going_on = self._on[after][older]
-            ways = [] if going_on is None else [_Way(going_on, older, is_on=True)]
+            ways = [] if going_on is None else [_Way(self._paid(going_on, end), older, is_on=True)]
             if age == ground.min_run - 1:
-                paid = self._reduced[ground.stop[after]] + _lost(self._off[after][0], ground.stop_loss)
-                ways.append(_Way(paid, 0, ground.stop_loss))
+                paid = float(self._reduced[ground.stop[after]])
+                ways.append(_Way(self._paid(self._off[after][0], end), 0, paid, ground.stop_loss))
             return ways
         rested = min(age + 1, ground.min_pause - 1)
-        ways = [_Way(self._off[after][rested], rested)]
+        ways = [_Way(self._paid(self._off[after][rested], end), rested)]
         starting = self._on[after][0]
         if age == ground.min_pause - 1 and starting is not None:
-            ways.append(self._start(after, starting))
+            ways.append(replace(self._start(after, starting), late=self._late.get(end)))
         return ways
 
     def _to_go(self, c: int, age: int, *, is_on: bool) -> Floats:
@@ -282,10 +289,9 @@ class Course:
         if c + 1 == len(ground.on):
             cost = np.zeros((self._left, ground.reach[end]))
             cost[:, ground.most + 1 :] = np.inf
-        else:
-            ways = [way.cost for way in self._after(c, age, is_on=is_on)]
-            cost = np.min(ways, axis=0) if ways else np.full((self._left, ground.reach[end]), np.inf)
-        return self._paid(cost, end - 1)
+            return self._paid(cost, end - 1)
+        ways = [way.cost() for way in self._after(c, age, is_on=is_on)]
+        return reduce(np.minimum, ways) if ways else np.full((self._left, ground.reach[end]), np.inf)
 
     def _paid(self, cost: Floats, stretch: int) -> Floats:
         """Return a cost to go with what is paid for lateness at the end of a stretch."""
@@ -312,10 +318,11 @@ class Course:
     def _lateness(self) -> dict[int, Floats]:
         """Return what is paid for work missing at the end of a stretch, by the work done."""
         ground = self._ground
-        done = np.arange(ground.count) - ground.start_loss
+        state = np.arange(ground.count)
         late: dict[int, Floats] = {}
-        for stretch, column, per_step, steps in ground.shorts:
-            paid = self._reduced[column] * per_step * np.maximum(steps - done, 0)
+        for stretch, column, per_step, at, steps in ground.shorts:
+            # before the first start no more is missing than is due
+            paid = self._reduced[column] * per_step * np.clip(at - state, 0.0, steps)
             late[stretch] = late[stretch] + paid if stretch in late else paid
         return late
 
@@ -324,7 +331,7 @@ class Course:
         ground, pieces, left = self._ground, self._ground.stretches, self._left - 1
         pattern = np.zeros(len(ground.on), dtype=bool)
         for c in range(len(pattern)):
-            state, left = max(0, state - way.loss), left - int(way.begins and self._counted)
+            state, left = max(0, state - way.loss), left - way.spells
             pattern[c] = way.is_on
             if way.is_on:
                 for p in range(int(pieces.first[c]), int(pieces.first[c + 1])):
@@ -333,35 +340,61 @@ class Course:
                     state = int(reached[np.argmin(self._cost[p] + ahead[reached])])
             if c + 1 < len(pattern):
                 ways = self._after(c, way.age, is_on=way.is_on)
-                way = min(ways, key=lambda one: float(one.cost[left, state]))
+                way = min(ways, key=lambda one: one.at(left, state))
         return pattern
 
 
 @dataclass(frozen=True)
 class _Way:
-    """A way to go on: cost to go by the state before its loss, age in the spell or pause, steps of work lost."""
+    """A way to go on.
 
-    cost: Floats
+    Args:
+        ahead: Cost to go once it is begun, by the spells that may still start and the state, shape (S, N).
+        age: Age in the spell or pause.
+        paid: What it costs to begin it.
+        loss: Steps of work that this loses.
+        is_on: Whether it is on.
+        spells: Spells that count as started with it.
+        late: What is paid first, by the state, shape (N or more,), or None.
+    """
+
+    ahead: Floats
     age: int
+    paid: float = 0.0
     loss: int = 0
     is_on: bool = False
-    begins: bool = False
+    spells: int = 0
+    late: Floats | None = None
 
+    def at(self, left: int, state: int) -> float:
+        """Return the cost to go before it is begun, of one count of spells and one state."""
+        if left < self.spells:
+            return math.inf
+        late = 0.0 if self.late is None else float(self.late[state])
+        return late + self.paid + float(self.ahead[left - self.spells, max(0, state - self.loss)])
 
-def _lost(cost: Floats, steps: int) -> Floats:
-    """Return a cost to go by the state before `steps` of work are lost; none falls below the first state."""
-    if steps == 0:
+    def cost(self) -> Floats:
+        """Return the same for all, shape (S, N); no loss brings a state below the first."""
+        if not (self.paid or self.loss or self.spells or self.late is not None):
+            return self.ahead
+        cost = np.empty_like(self.ahead)
+        after, n = self.ahead[: len(cost) - self.spells], min(self.loss, cost.shape[1])
+        cost[: self.spells] = np.inf
+        cost[self.spells :, :n] = after[:, :1] + self.paid
+        np.add(after[:, : cost.shape[1] - n], self.paid, out=cost[self.spells :, n:])
+        if self.late is not None:
+            cost += self.late[: cost.shape[1]]
         return cost
-    n = cost.shape[1]
-    return np.concatenate([np.repeat(cost[:, :1], min(steps, n), axis=1), cost[:, : max(0, n - steps)]], axis=1)
 
 
 def _worked(cost: Floats, levels: Floats, lowest: int, n: int) -> Floats:
     """Return a cost to go by the state before a stretch in which some work is done; the last state holds all above."""
     found = cost[:, lowest : lowest + n + len(levels) - 1]
     beyond = n + len(levels) - 1 - found.shape[1]
-    ahead = np.concatenate([found, np.repeat(cost[:, -1:], beyond, axis=1)], axis=1) if beyond else found
-    best: Floats = ahead[:, :n] + levels[0]
-    for level in range(1, len(levels)):
-        np.minimum(best, ahead[:, level : level + n] + levels[level], out=best)
+    last = np.repeat(cost[:, -1:], beyond, axis=1)
+    ahead = np.ascontiguousarray(np.concatenate([found, last], axis=1) if beyond else found)
+    # one row per level, so that the least is taken of whole rows at once
+    step = ahead.strides[1]
+    shifted = np.ndarray((len(ahead), len(levels), n), np.float64, ahead, 0, (ahead.strides[0], step, step))
+    best: Floats = (shifted + levels[:, None]).min(axis=1)
     return best

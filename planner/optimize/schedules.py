@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 NOTHING = 1e-11
 HALF = 0.5
-CLOSE = 1e-4  # gap of a run's own program, share of its reduced cost
-NODES = 200  # a count, so that a bound does not depend on the machine
-TOLERANCE = 1e-6  # of HiGHS, taken off a bound that it gives
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,6 @@ class OwnProgram:
             row_upper=matrix.row_upper[rows],
             row_names=tuple(matrix.row_names[row] for row in rows),
         )
-        self._own = own
         self._highs = Highs(own, whole=False, solver="simplex")
         on = [option.on[option.on >= 0] for option in options]
         chosen = [np.array([option.chosen]) for option in options if option.chosen >= 0]
@@ -97,22 +93,6 @@ class OwnProgram:
         on = option.on[pattern]
         return self.of(np.append(on, option.chosen) if option.chosen >= 0 else on, reduced, deadline)
 
-    def least(self, reduced: Floats, seconds: float) -> tuple[float, Schedule | None]:
-        """Return a bound of the run's reduced cost that its own rows and whole columns give, and the best schedule.
-
-        Args:
-            reduced: Reduced cost of every column of the program, shape (N,).
-            seconds: Time limit, s.
-        """
-        priced = replace(self._own, cost=reduced[self._columns])
-        answer = Highs(priced, whole=True, mip_rel_gap=CLOSE, mip_max_nodes=NODES).run(seconds)
-        bound = answer.bound - TOLERANCE * max(1.0, abs(answer.bound)) if np.isfinite(answer.bound) else -np.inf
-        if answer.values is None:
-            return bound, None
-        x = np.zeros(len(reduced))
-        x[self._columns] = answer.values
-        return bound, self._told(answer.values, self.in_plan(x))
-
     def in_plan(self, x: Floats) -> Places1:
         """Return which of the run's on/off and pool columns are one in a plan, shape (N,)."""
         return self._choices[x[self._choices] > HALF]
@@ -122,7 +102,7 @@ class OwnProgram:
         fixed = np.isin(self._choices, whole).astype(np.float64)
         self._highs.bound_columns(self._places, fixed, fixed)
         self._highs.price_columns(reduced[self._columns])
-        answer = self._highs.run(seconds_left(deadline))
+        answer = self._highs.run(seconds_left(deadline), aside=False)
         if answer.status != "optimal" or answer.values is None:
             return None
         return self._told(answer.values, whole)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 ITERATIONS = 40  # mixes between two rounds of cuts
 MIXES, FEWEST = 6e5, 12  # rows times mixes in all, and mixes at least: a mix of many rows takes seconds
-CUT_ROUNDS = 3
+CUT_ROUNDS = 1
 CERTIFIED = 4  # mixes
 STEPS = (Fineness(48, 2_400), Fineness(32, 1_600))
 """How finely work is counted, at best and at least."""
@@ -64,13 +64,13 @@ class WholeSchedules:
         left = max(FEWEST, int(MIXES / len(generation.master.lower)))
         for last in (*[False] * CUT_ROUNDS, True):
             left -= generation.grow(min(ITERATIONS, left), deadline)
+            generation.certify(CERTIFIED, deadline)
             if generation.mix is None or generation.bound >= generation.enough or last or left <= 0:
                 break
             cuts = separate(self._hulls, generation.mix.values)
             if not cuts:
                 break
             generation.add_cuts(cuts)
-        generation.certify(CERTIFIED, deadline)
 
     def stop_at(self, enough: float) -> None:
         """End the work at a bound, also from another thread."""
@@ -79,6 +79,11 @@ class WholeSchedules:
     def bound(self, enough: float) -> float:
         """Return the first bound that was enough, else the best: whenever the work ended, it is the same."""
         return next((b for b in self._generation.bounds if b >= enough), self._generation.bound)
+
+    @property
+    def mix(self) -> Floats | None:
+        """What the last mix of all schedules comes to in every column, shape (N,), or None."""
+        return None if self._generation.mix is None else self._generation.mix.values
 
     def ruled(self, objective: float, deadline: float) -> tuple[npt.NDArray[np.int64], Floats]:
         """Return columns of which every plan that costs less than `objective` has the same value, and that value."""

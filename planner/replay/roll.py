@@ -25,10 +25,12 @@ class Manner:
     Args:
         frozen_h: Hours in which starts, stops and pools stay as announced, h.
         change_cost_per_gpu_h: What a GPU-hour turned on or off against what was announced costs, money.
+        fresh_share: Weight of a new forecast of carbon intensity against the one that the plan in force was made on.
     """
 
     frozen_h: float
     change_cost_per_gpu_h: float
+    fresh_share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def rolled(days: Sequence[Week], manner: Manner, options: PlanOptions) -> Rolled
     for fresh in days[1:]:
         slot = round(fresh.grid.position(fresh.issued_at))
         frozen = min(fresh.grid.n_slots, slot + round(manner.frozen_h / fresh.grid.slot_h))
-        now = known_until(now, fresh, slot)
+        now = known_until(now, fresh, slot, manner.fresh_share)
         again = replan(now, InForce(found.schedule, slot, frozen, manner.change_cost_per_gpu_h), options)
         found = again.found
         changed_gpu_h, gap = changed_gpu_h + again.changed_gpu_h, max(gap, found.mip_gap)

@@ -1,4 +1,9 @@
-"""What is known of a week whose first slots have passed: what they were planned by, and what is new from then on."""
+"""What is known of a week whose first slots have passed: what they were planned by, and what is new from then on.
+
+A new forecast of carbon intensity errs by itself: of what it changes in the one before, only a part comes true. So the
+one that the plan in force was made on keeps some weight (Bates and Granger 1969). Prices and weather are taken as the
+newest source has them: prices may be settled by then, and limits must hold in the weather that is known best.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,7 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 
-def known_until(before: Week, fresh: Week, slot: int) -> Week:
+def known_until(before: Week, fresh: Week, slot: int, fresh_share: float = 1.0) -> Week:
     """Return a week that before a slot holds what an earlier plan knew, and from it on what is known now.
 
     What was done by an earlier forecast was possible by that forecast: by weather that then came hotter it may not be.
@@ -28,17 +33,19 @@ def known_until(before: Week, fresh: Week, slot: int) -> Week:
         before: The week by which the slots before were planned.
         fresh: The week as it is known now.
         slot: First slot that may still be planned.
+        fresh_share: Weight of the new forecast of carbon intensity against the earlier one.
     """
-    signals = _signals(before.signals, fresh.signals, slot)
+    signals = _signals(before.signals, fresh.signals, slot, fresh_share)
+    moved = signals.ci_gco2_per_kwh - fresh.signals.ci_gco2_per_kwh
     return replace(
         fresh,
         signals=signals,
         blocks=tuple(_block(a, b, slot) for a, b in zip(before.blocks, fresh.blocks, strict=True)),
-        uncertainty=None if fresh.uncertainty is None else _uncertainty(signals, fresh.uncertainty, slot),
+        uncertainty=None if fresh.uncertainty is None else _uncertainty(signals, fresh.uncertainty, slot, moved),
     )
 
 
-def series_until(before: Week, fresh: Week, slot: int) -> Gathered:
+def series_until(before: Week, fresh: Week, slot: int, fresh_share: float = 1.0) -> Gathered:
     """Return the series of such a week, with the digests of what they are now: a week is gathered from them again.
 
     Nothing is unknown of slots that have passed: bands and paths are what was planned by.
@@ -47,35 +54,53 @@ def series_until(before: Week, fresh: Week, slot: int) -> Gathered:
         before: The week by which the slots before were planned.
         fresh: The week as it is known now, of the same sites.
         slot: First slot that may still be planned.
+        fresh_share: Weight of the new forecast of carbon intensity against the earlier one.
     """
-    signals = _signals(before.signals, fresh.signals, slot)
+    signals = _signals(before.signals, fresh.signals, slot, fresh_share)
     were = {other.name: other for other in before.others}
     others = {}
     for other in fresh.others:
-        joined = _signals(were[other.name].signals, other.signals, slot)
+        joined = _signals(were[other.name].signals, other.signals, slot, fresh_share)
         others[other.name] = Gathered(joined, _digested(other.provenance, joined), ())
-    bands = tuple(_band(band, signals, slot) for band in fresh.bands)
-    return Gathered(signals, _digested(fresh.provenance, signals), fresh.labels, bands, others)
+    bands = tuple(_band(band, signals, fresh.signals, slot) for band in fresh.bands)
+    labels = fresh.labels if fresh_share == 1.0 else tuple(dict.fromkeys((*fresh.labels, told_share(fresh_share))))
+    return Gathered(signals, _digested(fresh.provenance, signals), labels, bands, others)
+
+
+def told_share(fresh_share: float) -> str:
+    """Return in a sentence what a plan that goes on takes carbon intensity to be."""
+    return (
+        f"Carbon intensity ahead: {fresh_share:.0%} of the newest forecast and {1.0 - fresh_share:.0%} of the one that "
+        "the plan in force was made on."
+    )
 
 
 def _digested(entries: tuple[Provenance, ...], signals: Signals) -> tuple[Provenance, ...]:
     return tuple(replace(entry, sha256=series_digest(getattr(signals, entry.signal))) for entry in entries)
 
 
-def _band(band: Band, signals: Signals, slot: int) -> Band:
-    came = getattr(signals, band.signal, None)
-    if came is None:
+def _band(band: Band, signals: Signals, fresh: Signals, slot: int) -> Band:
+    now, newest = getattr(signals, band.signal, None), getattr(fresh, band.signal, None)
+    if now is None or newest is None:
         return band
-    quantiles, paths = band.quantiles.copy(), band.paths.copy()
-    quantiles[:, :slot], paths[:, :slot] = came[:slot], came[:slot]
+    quantiles, paths = _moved(band.quantiles, now, newest), _moved(band.paths, now, newest)
+    quantiles[:, :slot], paths[:, :slot] = now[:slot], now[:slot]
     return replace(band, quantiles=quantiles, paths=paths)
 
 
-def _signals(before: Signals, fresh: Signals, slot: int) -> Signals:
+def _moved(values: Floats, now: Floats, newest: Floats) -> Floats:
+    """Return values around a forecast as they lie around what is made of it; carbon intensity is not below zero."""
+    return values.copy() if np.array_equal(now, newest) else np.maximum(values + (now - newest), 0.0)
+
+
+def _signals(before: Signals, fresh: Signals, slot: int, fresh_share: float = 1.0) -> Signals:
     wind = before.wind_speed_m_per_s, fresh.wind_speed_m_per_s
+    ci = fresh.ci_gco2_per_kwh
+    if fresh_share < 1.0:
+        ci = fresh_share * ci + (1.0 - fresh_share) * before.ci_gco2_per_kwh
     return replace(
         fresh,
-        ci_gco2_per_kwh=_joined(before.ci_gco2_per_kwh, fresh.ci_gco2_per_kwh, slot),
+        ci_gco2_per_kwh=_joined(before.ci_gco2_per_kwh, ci, slot),
         price_per_kwh=_joined(before.price_per_kwh, fresh.price_per_kwh, slot),
         dry_bulb_c=_joined(before.dry_bulb_c, fresh.dry_bulb_c, slot),
         wet_bulb_c=_joined(before.wet_bulb_c, fresh.wet_bulb_c, slot),
@@ -94,8 +119,8 @@ def _block(before: Block, fresh: Block, slot: int) -> Block:
     return replace(fresh, idle_powered=powered)
 
 
-def _uncertainty(signals: Signals, fresh: Uncertainty, slot: int) -> Uncertainty:
-    """Return what is not known, of which nothing lies before the slot."""
+def _uncertainty(signals: Signals, fresh: Uncertainty, slot: int, moved: Floats) -> Uncertainty:
+    """Return what is not known, of which nothing lies before the slot; paths lie around the carbon intensity ahead."""
     heat = fresh.heat
     if heat is not None:
         heat = replace(
@@ -103,5 +128,8 @@ def _uncertainty(signals: Signals, fresh: Uncertainty, slot: int) -> Uncertainty
             dry_bulb_c=_joined(signals.dry_bulb_c, heat.dry_bulb_c, slot),
             wet_bulb_c=_joined(signals.wet_bulb_c, heat.wet_bulb_c, slot),
         )
-    paths = tuple(replace(one, signals=_signals(signals, one.signals, slot)) for one in fresh.scenarios)
-    return replace(fresh, scenarios=paths, heat=heat)
+    paths = []
+    for one in fresh.scenarios:
+        ahead = replace(one.signals, ci_gco2_per_kwh=np.maximum(one.signals.ci_gco2_per_kwh + moved, 0.0))
+        paths.append(replace(one, signals=_signals(signals, ahead, slot)))
+    return replace(fresh, scenarios=tuple(paths), heat=heat)

@@ -92,6 +92,7 @@ def _went_on(worker: Worker, site: Site, current: str, now: datetime) -> str:
         lambda series: known(kept=series, offline=True),
         frozen_h=how.frozen_h,
         change_cost_per_gpu_h=how.change_cost_per_gpu_h,
+        fresh_share=how.fresh_share,
         ahead=ahead,
         options=PlanOptions(site.plan.gap_target, site.plan.time_limit_s, site.plan.method),
     )

@@ -188,12 +188,9 @@ def _on_paths(
     # what the plan on the forecast comes to on the paths is worth more than a short time limit
     plain = _with_first(joined, incumbent.values[joined.first], max(deadline, time.monotonic() + FIRST_S))
     start = _moved(joined, base, plain, deadline)
-    highs = Highs(joined.matrix, whole=True, mip_rel_gap=gap_target, mip_max_nodes=NODES)
-    if start is not None:
-        highs.start_from(start)
-    answer = highs.run(seconds_left(deadline) - KEEP_S)
+    bound, searched = _bound_and_search(joined.matrix, start, gap_target, deadline)
     best, values = plain, incumbent.values
-    for x in (answer.values, start):
+    for x in (searched, start):
         polished = None if x is None else _polished(joined, base, x, deadline)
         if polished is not None:
             best, values = x, polished
@@ -213,9 +210,31 @@ def _on_paths(
     return Found(
         values,
         _terms(base, scenarios, weights, joined, best),
-        (max(answer.bound, _box(joined.matrix)) + base.offset) * base.program.power_kw,
+        (bound + base.offset) * base.program.power_kw,
         size,
     )
+
+
+def _bound_and_search(
+    matrix: Matrix, start: Floats | None, gap_target: float, deadline: float
+) -> tuple[float, Floats | None]:
+    """Return a bound over all paths, and a plan from the tree; None where the start is near enough, or none is found.
+
+    The relaxation takes a fraction of the tree's time, and is bound enough where it certifies the start.
+    """
+    bound = _box(matrix)
+    relaxed = Highs(matrix, whole=False).run(seconds_left(deadline) - KEEP_S)
+    if relaxed.status == "optimal":
+        bound = max(bound, relaxed.bound)
+    if start is not None:
+        value = float(matrix.cost @ start)
+        if value - bound <= gap_target * abs(value):
+            return bound, None
+    highs = Highs(matrix, whole=True, mip_rel_gap=gap_target, mip_max_nodes=NODES)
+    if start is not None:
+        highs.start_from(start)
+    answer = highs.run(seconds_left(deadline) - KEEP_S)
+    return max(bound, answer.bound), answer.values
 
 
 def _polished(joined: Equivalent, base: _Built, x: Floats, deadline: float) -> Floats | None:

@@ -21,6 +21,7 @@ from planner.windows.cut import at_start, cut
 from planner.windows.hold import held
 from planner.windows.pace import pace
 from planner.windows.spans import spans
+from power.battery import FREE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
 
     from planner.optimize import PlanOptions
     from planner.schedule import Plan
+    from planner.stochastic.plan import Hold
     from planner.week import Week
     from planner.windows.hold import Handover
 
 PACE_SHARE, END_SHARE = 0.3, 0.1  # of the time: the aggregate program, and what comes behind the windows
-LEAST_S = 1.0
+LEAST_PACE_S, LEAST_S = 60.0, 10.0  # for the aggregate program, and for each window, however little time is given
 
 
 def plan_by_windows(week: Week, options: PlanOptions, stage: Callable[[str], AbstractContextManager[None]]) -> Plan:
@@ -58,18 +60,25 @@ def plan_by_windows(week: Week, options: PlanOptions, stage: Callable[[str], Abs
             why="each window would have an order of its own",
             fix="weigh measures by their prices, or plan a week at a time",
         )
+    if week.uncertainty is not None and week.uncertainty.scenarios:
+        raise ConfigError(
+            "planning by windows does not know paths of the forecast",
+            why="each window is planned on the forecast alone",
+            fix="set scenarios = 0 in [plan.uncertainty], or plan a week at a time",
+        )
     began = time.monotonic()
     deadline = began + options.time_limit_s
     moved = longest_moves(week)
     gangs = crowd(moved, [block_limits(moved, block) for block in moved.blocks])
     windows = spans(week, options.windows_h)
     with stage("pacing the whole horizon"):
-        paced = pace(pressed(valued(gangs)), [span.after for span in windows], PACE_SHARE * options.time_limit_s)
+        pace_s = max(LEAST_PACE_S, PACE_SHARE * options.time_limit_s)
+        paced = pace(pressed(valued(gangs)), [span.after for span in windows], pace_s)
     if paced is None:
-        raise Infeasible(
-            "the aggregate program of the whole horizon was not solved in the time given",
+        raise ConfigError(
+            f"the aggregate program of the whole horizon was not solved within {pace_s:,.0f} s",
             why="windows are paced by it",
-            fix="raise time_limit_s in [plan]",
+            fix="raise time_limit_s in [plan], or take longer slots",
         )
     build_s = time.monotonic() - began
     course = Course(gangs, at_start(week))
@@ -87,10 +96,25 @@ def plan_by_windows(week: Week, options: PlanOptions, stage: Callable[[str], Abs
 
 
 def _window(window: Week, options: PlanOptions, handover: Handover | None) -> Plan:
-    if handover is None:
-        return plan(window, options)
-    try:
-        return plan(window, options, hold=partial(held, handover=handover))
-    except Infeasible:
-        # what is handed over may not be kept to the letter: the whole plan is mended where the windows join
-        return plan(window, options)
+    """Return a window's plan; what is handed over may not be kept to the letter, nor may the battery end as paced.
+
+    The whole plan is mended where the windows join, and its batteries are planned as a whole.
+    """
+    tries: list[tuple[Week, Hold | None]] = [(window, None), (_free_ends(window), None)]
+    if handover is not None:
+        tries.insert(0, (window, partial(held, handover=handover)))
+    for tried, hold in tries[:-1]:
+        try:
+            return plan(tried, options, hold=hold)
+        except Infeasible:
+            continue
+    return plan(tries[-1][0], options)
+
+
+def _free_ends(window: Week) -> Week:
+    """Return a window whose batteries may end as they like."""
+    blocks = tuple(
+        block if block.battery is None else replace(block, battery=replace(block.battery, final_rule=FREE))
+        for block in window.blocks
+    )
+    return replace(window, blocks=blocks)

@@ -56,6 +56,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument(
         "--change-cost", type=float, default=0.0002, help="per GPU-hour changed against the plan before"
     )
+    parser.add_argument(
+        "--fresh-share", type=float, default=1.0, help="weight of a new forecast against the one planned on before"
+    )
     parser.add_argument("--time-limit-s", type=float, help="of each plan; that of the site where left out")
     parser.add_argument(
         "--gap-target", type=float, default=0.003, help="share; a hundredth would be a tenth of the saving"
@@ -80,7 +83,7 @@ def main(arguments: list[str]) -> None:
             asked.every,
             1,
             Asked(asked.scenarios, 0.9, asked.cvar_weight, asked.w_max_quantile),
-            Manner(asked.frozen_h, asked.change_cost),
+            Manner(asked.frozen_h, asked.change_cost, asked.fresh_share),
         )
         began, began_processor_s = time.perf_counter(), processor_s()
         forecasts = in_processes(issue, asked.jobs, lambda *_: None)

@@ -1,7 +1,8 @@
 """Many gangs by classes of like runs: time, certified gap, memory; again after an event; and how time grows.
 
 Each case runs in a process of its own, `--only` picks some. Weeks are drawn from seeds (tests/many_gangs.py), seven
-tenths full, with a demand charge, solar in every other hall and a battery in the others.
+tenths full, with a demand charge, solar in every other hall and a battery in the others. Months of quarter hours are
+planned by windows where their gangs are few.
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from planner.evaluate import evaluate
+from planner.optimize import PlanOptions
 from planner.optimize.scale import ManyGangs
 from planner.publish import to_calendar
+from planner.windows import by_windows, plan_by_windows
 from tests.bench.machine import describe, table
 from tests.many_gangs import many_gangs
 from tests.weeks import at
@@ -34,6 +39,7 @@ class Case:
         pools: Count of pools, each in a hall of its own.
         most: Wanted time, s, gap, %, and peak memory, GiB, or None.
         again: Whether half of the first pool falls out for six hours afterwards.
+        slot_minutes: Length of a slot, min; 0 for slots that make a week.
     """
 
     runs: int
@@ -41,6 +47,7 @@ class Case:
     pools: int
     most: tuple[float, float, float] | None
     again: bool = False
+    slot_minutes: int = 0
 
 
 CASES = {
@@ -49,20 +56,25 @@ CASES = {
     "100x672": Case(100, 672, 4, None),
     "1000x672": Case(1_000, 672, 4, (120.0, 3.0, 1.5), again=True),
     "10000x672": Case(10_000, 672, 4, (240.0, 4.0, 4.0)),
+    "month of 12": Case(12, 31 * 96, 1, None, slot_minutes=15),
+    "month of 100": Case(100, 31 * 96, 4, None, slot_minutes=15),
 }
 GROWTH = ("100x672", "1000x672", "10000x672")
 AGAIN_S, AGAIN_GAP_PCT = 10.0, 4.0
 NO_TARGET = (240.0, 3.0, 4.0)  # limit and gap asked of a case that only shows growth
+MONTH = (600.0, 3.0, 4.0)  # the same of a month
 
 
 def measure(name: str, seed: int) -> dict[str, float]:
     """Plan one case, judge it, and plan it again with half of its first pool out for six hours where that is asked."""
     case = CASES[name]
-    week = many_gangs(seed, n_runs=case.runs, n_slots=case.slots, slot_minutes=10_080 // case.slots, n_pools=case.pools)
-    most_s, most_gap_pct, _ = case.most or NO_TARGET
+    minutes = case.slot_minutes or 10_080 // case.slots
+    week = many_gangs(seed, n_runs=case.runs, n_slots=case.slots, slot_minutes=minutes, n_pools=case.pools)
+    most_s, most_gap_pct, _ = case.most or (MONTH if case.slot_minutes else NO_TARGET)
     planner = ManyGangs(most_gap_pct / 100.0, most_s)
+    options = PlanOptions(most_gap_pct / 100.0, most_s)
     began, cpu = time.monotonic(), time.process_time()
-    found = planner.plan(week)
+    found = plan_by_windows(week, options, _said) if by_windows(week, options) else planner.plan(week)
     told = {"wall_s": time.monotonic() - began, "cpu_s": time.process_time() - cpu, "gap_pct": 100.0 * found.mip_gap}
     told["gib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     began = time.monotonic()
@@ -93,6 +105,14 @@ def measure(name: str, seed: int) -> dict[str, float]:
     return told
 
 
+@contextmanager
+def _said(text: str) -> Iterator[None]:
+    """Say on standard error what a month's windows take."""
+    began = time.process_time()
+    yield
+    print(f"{text}: {time.process_time() - began:.1f} s of CPU", file=sys.stderr)
+
+
 def main(arguments: list[str]) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="scale")
@@ -107,7 +127,7 @@ def main(arguments: list[str]) -> None:
     rows, sizes = [], []
     for name in asked.only or CASES:
         command = [sys.executable, "-m", "tests.bench", "scale", "--one", name, "--seed", str(asked.seed)]
-        said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        said = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
         case = CASES[name]
         if name in GROWTH:
             sizes.append((case.runs, said["wall_s"], said["cpu_s"]))

@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 from planner.optimize import PlanOptions, incumbent, plan
+from planner.optimize.coarse import coarsen
 from planner.optimize.generation import FINEST
 from planner.optimize.parts import take_apart
 from planner.optimize.polish import polish
@@ -141,3 +142,25 @@ def test_a_bound_found_by_the_time_limit_counts(monkeypatch):
     given = found.program, found.matrix, found.places, 0.001, found.deadline
     told = incumbent.Search(*given, index=found.index, limit_s=PATIENCE_S).run()
     assert told.objective > told.bound > found.root.objective * (1.0 + 1e-3)
+
+
+def test_what_all_schedules_of_a_mix_agree_on_is_kept_and_the_rest_is_searched():
+    found = drawn(random_week(22, n_runs=4, n_slots=12))
+    best = Highs(found.matrix, whole=True, mip_rel_gap=0.0).run(PATIENCE_S)
+    coarse = coarsen(found.matrix, found.places)
+    choices = found.places.choices
+
+    def searched(mix):
+        search = incumbent.Search(found.program, found.matrix, found.places, 0.001, found.deadline)
+        search._around_mix(coarse, mix)
+        return search._best
+
+    assert searched(None) is None
+    # all agree on the optimum, or on all of it but one run, which is then searched
+    open_ones = best.values.copy()
+    options = found.places.gangs[0]
+    open_ones[np.concatenate([o.on[o.on >= 0] for o in options])] = 0.5
+    for mix in (best.values, open_ones):
+        assert searched(mix).objective == pytest.approx(best.objective, rel=1e-3)
+    kept = np.zeros(len(best.values))
+    assert (searched(kept).values[choices] < 0.5).all()

@@ -8,11 +8,14 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from planner.band import Band
 from planner.errors import ConfigError
 from planner.optimize import PlanOptions, plan
 from planner.publish import to_calendar
 from planner.rolling.announced import announced
 from planner.rolling.behind import AHEAD, GOES_ON, ahead_tokens, as_made_from, expected_tokens, told_ahead, with_ahead
+from planner.rolling.known import known_until, series_until
+from planner.uncertainty import Scenario, Uncertainty
 from tests.weeks import START, battery, make_block, make_run, tiny_week
 
 EXACT = PlanOptions(gap_target=1e-6, time_limit_s=20.0)
@@ -102,3 +105,30 @@ def test_a_calendar_says_how_far_ahead_it_took_its_runs_to_be(made):
     for text in ("[]", "{", '{"r1": "x"}'):
         with pytest.raises(ConfigError, match="cannot be read"):
             as_made_from(week, replace(header, inputs={GOES_ON: {AHEAD: text}}))
+
+
+def test_the_forecast_before_keeps_its_weight_in_carbon_alone():
+    before = tiny_week(n_slots=4, ci_gco2_per_kwh=300.0, price_per_kwh=0.1)
+    newest = tiny_week(n_slots=4, ci_gco2_per_kwh=100.0, price_per_kwh=0.2)
+    path = Scenario(1.0, replace(newest.signals, ci_gco2_per_kwh=np.array([10.0, 10.0, 130.0, 90.0])))
+    newest = replace(newest, uncertainty=Uncertainty((path,)))
+    found = known_until(before, newest, 2, 0.75)
+    assert found.signals.ci_gco2_per_kwh == pytest.approx([300.0, 300.0, 150.0, 150.0])
+    assert found.signals.price_per_kwh == pytest.approx([0.1, 0.1, 0.2, 0.2])
+    # paths lie around it as they lay around the newest forecast
+    (moved,) = found.uncertainty.scenarios
+    assert moved.signals.ci_gco2_per_kwh == pytest.approx([300.0, 300.0, 180.0, 140.0])
+    assert known_until(before, newest, 2).signals.ci_gco2_per_kwh == pytest.approx([300.0, 300.0, 100.0, 100.0])
+
+
+def test_series_that_go_on_say_what_they_are():
+    before = tiny_week(n_slots=4, ci_gco2_per_kwh=300.0)
+    newest = tiny_week(n_slots=4, ci_gco2_per_kwh=100.0)
+    rows = np.array([[90.0] * 4, [110.0] * 4])
+    newest = replace(newest, bands=(Band("ci_gco2_per_kwh", "made up", START, (0.1, 0.9), rows, rows),))
+    found = series_until(before, newest, 2, 0.75)
+    assert found.bands[0].quantiles == pytest.approx(
+        np.array([[300.0, 300.0, 140.0, 140.0], [300.0, 300.0, 160.0, 160.0]])
+    )
+    assert "75% of the newest forecast and 25%" in found.labels[-1]
+    assert series_until(before, newest, 2).labels == newest.labels

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from planner.baseline import asap
@@ -22,6 +23,7 @@ from planner.publish import to_calendar
 from planner.respond.respond import respond
 from planner.rolling.in_force import InForce, changed_gpu_h
 from planner.rolling.replan import replan
+from planner.schedule import BlockSchedule, RunSchedule, Schedule
 from planner.stagger import longest_moves
 from planner.stochastic.plan import plan as plan_on_paths
 from planner.uncertainty import Scenario, Uncertainty
@@ -97,6 +99,19 @@ def test_time_and_restart_of_a_move_are_work_not_done():
     assert verdict.violations == ()
     (short,) = found.shortfalls
     assert short.hours_short == pytest.approx((240 + 120 + 240 + 360) / 3600.0)
+
+
+def test_a_stay_shorter_than_its_move_makes_nothing_and_takes_nothing_from_the_next():
+    week = turned(*ways("s1", "n1", time_s=5400.0), on_off_grid_h=1.0)
+    stays = (Stay(0, 2, "s1", 256), Stay(2, 3, "n1", 256), Stay(3, 8, "s1", 256))
+    still = np.zeros(8)
+    schedule = Schedule(
+        (RunSchedule("r1", "s1", np.full(8, 700.0), stays=stays),),
+        tuple(BlockSchedule(block.name, still, still, still) for block in week.blocks),
+    )
+    calendar, runs = to_calendar(week, schedule, status="x", certified_gap=None)
+    assert [w.tokens / 256e3 for w in runs[0].windows] == pytest.approx([7200.0, 0.0, 5 * 3600.0 - 5400.0])
+    assert not {v.kind for v in evaluate(calendar, runs, week).violations} & {"tokens", "move"}
 
 
 def test_no_way_is_no_move_and_a_move_is_a_pause_too():

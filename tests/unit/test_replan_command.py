@@ -32,7 +32,7 @@ ROLLING = "\n[plan]\ngap_target = 0.001\n\n[plan.rolling]\nfrozen_h = 8\nchange_
 SITE = MINI.replace('[sources.carbon]\nprovider = "demo"\n', SOURCE).replace(
     "2024-05-17T18:00:00", "2024-05-19T18:00:00"
 )
-SITE = SITE.replace("8.0e9", "1.4e10") + ROLLING
+SITE = SITE.replace("8.0e9", "1.4e10") + "flexibility = { tier = 3 }\n" + ROLLING
 MONDAY = datetime(2024, 5, 12, 22, tzinfo=UTC)  # 00:00 in Berlin
 AT = "2024-05-15T10:00:00Z"
 SLOT, FROZEN = 60, 68  # Wednesday noon in Berlin, and 8 h later

@@ -201,3 +201,15 @@ def test_when_the_time_is_over_at_once_there_is_a_plan_with_a_bound():
     assert 0.0 < found.mip_gap < 1.0
     assert found.status == "time-limit"
     assert [v.sentence for v in judged(small, found).violations] == []
+
+
+def test_a_small_gap_does_not_end_a_plan_that_misses_deadlines_at_once(monkeypatch):
+    full = many_gangs(8, n_runs=44, n_slots=30, n_pools=1, fill=0.78)
+    found = ManyGangs(0.9, 600.0).plan(full)
+    monkeypatch.setattr("planner.optimize.scale.plan.LATE_SWEEPS", 0)
+    at_once = ManyGangs(0.9, 600.0).plan(full)
+    # both are within the gap asked for
+    assert {found.status, at_once.status} == {"optimal"}
+    assert len(found.shortfalls) < len(at_once.shortfalls)
+    assert dict(found.terms)["lateness"] < dict(at_once.terms)["lateness"]
+    assert judged(full, found).violations == ()

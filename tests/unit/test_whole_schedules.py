@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from planner.optimize.generation import FINEST
 from planner.optimize.implied import implied_bounds
 from planner.optimize.matrix import Matrix
 from planner.optimize.parts import SITE, take_apart
+from planner.optimize.pricing import GangPricing
+from planner.optimize.schedules import OwnProgram
 from planner.optimize.worklevels import Fineness, stretches
 from power.gpu import OperatingPoint
 from tests.weeks import make_run, random_week, tiny_week
@@ -147,3 +150,36 @@ def test_the_bound_told_is_the_first_that_is_enough_however_far_the_work_went():
     near.schedules.stop_at(first)
     near.schedules.work(near.deadline)
     assert near.schedules.bound(np.inf) == near.schedules.bound(first) == far.schedules.bound(first) == first
+
+
+@pytest.mark.parametrize(("deadline_h", "checkpoint_s", "reload_s"), [(8.0, 1200.0, 900.0), (12.0, 1200.0, 1477.0)])
+def test_what_a_stop_and_the_first_start_lose_is_priced_to_the_minute(deadline_h, checkpoint_s, reload_s):
+    """A run that is late by what it loses: with either loss left out the price would be too low."""
+    run = make_run("a", 256, 7.9, deadline_h, points=CONVEX, checkpoint_s=checkpoint_s, reload_s=reload_s)
+    found = drawn(tiny_week(n_slots=16, runs=(replace(run, on_off_grid_h=4.0, min_run_h=4.0, max_pauses=0),)))
+    reduced = found.matrix.cost.copy()
+    option = found.places.gangs[0][0]
+    reduced[option.on[option.on >= 0]] += 40.0
+    reduced[option.lower] -= np.array([9.0, 5.0])
+    columns = take_apart(found.program, found.matrix, found.index)
+    own = OwnProgram(found.matrix, columns, 0, found.places.gangs[0])
+    starts = [np.flatnonzero([first <= c < after for c in range(4)]) for first in range(4) for after in range(first, 5)]
+    told = [own.of(option.on[cells], reduced, found.deadline) for cells in starts]
+    best = min(reduced[s.columns] @ s.values for s in told if s is not None)
+    offer = GangPricing(found.program.gangs[0], found.index, FINEST).price(reduced)
+    assert best * (1.0 - 2e-4) <= offer.least <= best * (1.0 + 1e-9)
+
+
+def test_no_schedule_is_added_that_is_as_cheap_as_one_that_is_there():
+    found = drawn(two_runs())
+    found.schedules.work(found.deadline)
+    generation = found.schedules._generation
+    tried = generation.tried(generation.mix.price)
+    generation._add(tried, found.deadline)
+    count = len(generation.master.schedules)
+    cheapest = generation.master.cheapest(tried.reduced)
+    for r in range(2):
+        costs = [tried.reduced[s.columns] @ s.values for s in generation.master.schedules if s.gang == r]
+        assert cheapest[r] == pytest.approx(min(costs), abs=1e-9)
+    assert generation._add(tried, found.deadline) == 0
+    assert len(generation.master.schedules) == count

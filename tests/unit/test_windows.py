@@ -13,8 +13,9 @@ import pytest
 
 from planner.config import site_from_text
 from planner.config.faults import SiteFaults
-from planner.errors import ConfigError
+from planner.errors import ConfigError, Infeasible
 from planner.evaluate import evaluate
+from planner.objective import CarbonBudget, Objective
 from planner.optimize import PlanOptions, plan
 from planner.optimize.limits import block_limits
 from planner.optimize.matrix import from_pulp
@@ -26,12 +27,14 @@ from planner.publish import to_calendar
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
 from planner.stagger import longest_moves
 from planner.timegrid import horizon_grid, horizon_name, iso_week, month_grid
+from planner.uncertainty import Scenario, Uncertainty
 from planner.week import Stage
 from planner.windows import by_windows, plan_by_windows
 from planner.windows.course import Course
 from planner.windows.cut import at_start, cut
 from planner.windows.hold import held
 from planner.windows.pace import pace
+from planner.windows.plan import _window
 from planner.windows.spans import Span, spans
 from power.export import GridExport
 from power.tariff import Tariff
@@ -238,6 +241,31 @@ def test_parts_that_only_the_whole_program_plans_are_named():
     week = days(blocks=(replace(make_block(n_slots=72), export=GridExport(limit_kw=10.0)),))
     with pytest.raises(ConfigError, match="the export of block 'hall'"):
         plan_by_windows(week, DAILY, no_stage)
+
+
+def test_orders_of_measures_and_paths_are_not_planned_by_windows():
+    with pytest.raises(ConfigError, match="the order of measures"):
+        plan_by_windows(replace(days(), objective=Objective(order=("lateness", "carbon"))), DAILY, no_stage)
+    paths = Uncertainty(scenarios=(Scenario(1.0, days().signals),))
+    with pytest.raises(ConfigError, match="paths of the forecast"):
+        plan_by_windows(replace(days(), uncertainty=paths), DAILY, no_stage)
+
+
+def test_a_window_whose_battery_cannot_end_as_paced_ends_as_it_can():
+    # full at the end of a window that begins empty: a battery that charges 1 kW cannot get there
+    slow = battery(initial_share=0.1, final_share=0.1)
+    week = days(n_slots=24, blocks=(make_block(n_slots=24, battery=replace(slow, charge_kw=1.0, final_share=0.9)),))
+    with pytest.raises(Infeasible):
+        plan(week, DAILY)
+    assert _window(week, DAILY, None).schedule.runs[0].pool == "a1"
+
+
+def test_a_budget_is_planned_by_its_price():
+    plain = dict(plan_by_windows(days(), DAILY, no_stage).measures)["carbon"]
+    tight = replace(days(), objective=Objective(budget=CarbonBudget(0.99 * plain, 3000.0)))
+    found = plan_by_windows(tight, DAILY, no_stage)
+    assert judged(tight, found) == []
+    assert dict(found.measures)["carbon"] < plain
 
 
 def test_a_month_is_from_midnight_to_midnight_in_site_time():

@@ -45,6 +45,7 @@ TOGETHER = Fineness(168.0, 1, 1.0)  # who owes what by when is told hour by hour
 ONE_IN = 120  # gangs of which one answers at the same prices as the next
 LEAST_BATCH, MOST_FILLED, MOST_MOVED = 2, 32, 8  # gangs that answer at once, at most while places are filled and moved
 SWEEPS, REPLAN_SWEEPS = 12, 3
+LATE_SWEEPS = 2  # where the gap asked for is reached and deadlines are missed that others could not make room for
 WORTH_A_SWEEP = 2e-4  # share of the objective that a sweep must bring
 MOST_IDLE = 2  # sweeps that bring less, one after the other
 AIMS = 2  # times that gangs are placed anew where they are above an amount that goals leave free
@@ -186,19 +187,19 @@ class ManyGangs:
         bound -= free_late(crew.week, prices.late)
         dispatcher = Dispatcher(crew)
         best = standing(crew, dispatcher, ground)
-        order, draw, idle, repaired = ground.order(), np.random.default_rng(0), 0, False
+        order, draw, idle, more = ground.order(), np.random.default_rng(0), 0, 0
         for _ in range(REPLAN_SWEEPS if calm else SWEEPS):
             late = _late(ground, order)
             closed = best.money - bound <= self._gap_target * abs(best.money)
-            # a gap that is small enough leaves room for a missed deadline: those that others can make room for are kept
-            if (closed and (repaired or not late.size)) or seconds_left(deadline) <= 0.0:
+            # a gap that is small enough leaves room for missed deadlines: some more is done for those that can be kept
+            if (closed and (more == LATE_SWEEPS or not late.size)) or seconds_left(deadline) <= 0.0:
                 break
             helped = 0
             while late.size and seconds_left(deadline) > 0.0:
                 helped += make_room(ground.crowd, ground, late[:LEAST_BATCH])
                 late = late[LEAST_BATCH:]
-            repaired = helped == 0
-            if not calm and not closed:
+            more += closed and not helped
+            if not calm and not (closed and helped):
                 for batch in _batches(draw.permutation(order), MOST_MOVED):
                     if seconds_left(deadline) <= 0.0:
                         break
