@@ -20,6 +20,7 @@ _UNCHANGED = b"HTTP/1.1 304 "
 _NEW = b"HTTP/1.1 200 "
 _END = b"\r\n\r\n"
 _LAST_S = 5.0
+_MOST_OPEN = 8000  # connections at once; the rest of an overload is told as not asked
 
 
 @dataclass
@@ -111,6 +112,9 @@ class Agents:
 
     def _ask(self, due: float, number: int) -> None:
         agent = number % len(self._tokens)
+        if self._fresh and len(self._busy) >= _MOST_OPEN:
+            self.statuses["not asked"] = self.statuses.get("not asked", 0) + 1
+            return
         if self._fresh:
             line = _Line(self._told["ports"][number % len(self._told["ports"])])
             self._connect(line)

@@ -1,6 +1,7 @@
 """Senders of telemetry in one process, each of which sends its next batch when it has the answer to the one before.
 
-Started by `tests.bench.service`; it is told what to do as JSON on standard input, and prints what it saw as JSON.
+They send as fast as they are answered, or so many rows a second as are asked for. Started by `tests.bench.service`; it
+is told what to do as JSON on standard input, and prints what it saw as JSON.
 """
 
 from __future__ import annotations
@@ -57,14 +58,15 @@ def main() -> None:
     waits_s: list[float] = []
     print("ready", flush=True)
     begun, used_s = time.perf_counter(), time.process_time()
+    gap_s = len(tokens) * rows / told["rows_per_s"] if told["rows_per_s"] else 0.0
 
     def send(sender: int) -> int:
         connection = http.client.HTTPConnection("127.0.0.1", told["ports"][sender % len(told["ports"])], timeout=60)
         headers = {"Authorization": f"Bearer {tokens[sender]}", "Content-Type": "application/x-ndjson"}
         added = 0
         for number in itertools.count():
-            asked = time.perf_counter()
-            if asked - begun > told["seconds"]:
+            time.sleep(max(0.0, begun + gap_s * (number + sender / len(tokens)) - time.perf_counter()))
+            if time.perf_counter() - begun > told["seconds"]:
                 return added
             body = b"\n".join(
                 line.replace(b'"sequence": %d,' % k, b'"sequence": %d,' % (number * rows + k), 1)

@@ -39,6 +39,7 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PATH = "/v1/sites/site/calendars/current"
 _ROWS_PER_BATCH = 500
 _SENDERS = 8
+_ROWS_PER_S = 1000  # of 25,000 nodes that report each 25 s
 _ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 _ROW = "{:42} {:>9} {:>8} {:>8} {:>8} {:>9} {:>9} {:>9} {:>8}"
 
@@ -89,6 +90,9 @@ def main(arguments: Sequence[str]) -> None:
             title = f"{given.instances} instances on PostgreSQL"
             _polled(f"{title}, kept connections", setting, several, rate, kept)
             _polled(f"{title}, a new one each", setting, several, rate, 0)
+            with _asking("reporting", _sent(f"{title} beside", setting, several, _ROWS_PER_S)) as beside:
+                _polled(f"{title}, beside {_ROWS_PER_S} rows/s", setting, several, rate, kept)
+                beside.communicate()
             _polled(f"{title}, a calendar approved", setting, several, rate, kept, approves=url)
             _taken_in(f"{title}: telemetry", setting, several, running)
 
@@ -198,14 +202,8 @@ def _approve(database: str, at_s: list[float]) -> None:
 
 def _taken_in(title: str, setting: _Setting, asked: _Instances, database: Server | None = None) -> None:
     """Print how many rows of telemetry are taken in, by senders that each wait for an answer."""
-    told = {
-        "ports": asked.ports,
-        "tokens": setting.tokens[:_SENDERS],
-        "rows": _ROWS_PER_BATCH,
-        "seconds": setting.seconds,
-        "writer": title,
-    }
-    with _asking("reporting", told) as process:
+    with _asking("reporting", _sent(title, setting, asked, 0)) as process:
+        time.sleep(_WARM_S)
         before, database_s = _cpu_s(asked.pids), _cpu_s(_family(database))
         time.sleep(setting.seconds)
         cores = (_cpu_s(asked.pids) - before) / setting.seconds
@@ -218,6 +216,17 @@ def _taken_in(title: str, setting: _Setting, asked: _Instances, database: Server
         + f", sending {100 * seen['cpu_s'] / seen['seconds']:.0f} %; {_resident_mib(asked.pids):.0f} MiB",
         flush=True,
     )
+
+
+def _sent(title: str, setting: _Setting, asked: _Instances, rows_per_s: int) -> dict[str, object]:
+    return {
+        "ports": asked.ports,
+        "tokens": setting.tokens[:_SENDERS],
+        "rows": _ROWS_PER_BATCH,
+        "rows_per_s": rows_per_s,
+        "seconds": setting.seconds + _WARM_S,
+        "writer": title,
+    }
 
 
 @contextmanager
