@@ -50,7 +50,7 @@ adder_per_kwh = 0.02
 
 [demand_response]
 simple_shed_share = [0.05, 0.1, 0.15]
-emergency_shed_share = 0.2
+emergency_shed_share = 0.08
 
 [service]
 approve = "policy"
@@ -93,7 +93,7 @@ gpus = {gpus}
 tokens_per_gpu_s = 1000
 pools = ["{hall}-gpus"]
 priority = {priority}
-stages = [{{ name = "train", tokens = {tokens:.6e}, deadline = 2024-11-10T18:00:00 }}]
+stages = [{{ name = "train", tokens = {tokens:.6e}, deadline = 2024-11-24T18:00:00 }}]
 checkpoint_s = 60
 reload_s = 120
 min_run_h = 4
@@ -130,7 +130,7 @@ def _runs() -> Iterator[str]:
     for hall, count in HALLS.items():
         for _ in range(count):
             gpus = _SIZES[number % len(_SIZES)]
-            tokens = gpus * 1000.0 * 3600.0 * (220.0 + 10.0 * (number % 7))
+            tokens = gpus * 1000.0 * 3600.0 * (480.0 + 15.0 * (number % 7))
             yield _RUN.format(name=f"{hall}-{number:02d}", gpus=gpus, hall=hall, priority=1 + number % 5, tokens=tokens)
             number += 1
 

@@ -10,12 +10,12 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from planner.config.fields import Gpus, Hours, Name, Rate, Seconds, Table, Tokens, WattsPerGpu
 from planner.config.files import read_user_text
 from planner.config.gang_tables import Interval
-from planner.config.sweep_files import MeasuredSweep, sweep_of_document
+from planner.config.sweep_files import MeasuredSweep, first_fault, sweep_of_document
 from planner.errors import ConfigError
 
 SCHEMA = "gridpace.recipe/1"
@@ -139,7 +139,7 @@ def read_recipe(path: Path) -> Recipe:
         found = Recipe.model_validate(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise ConfigError(
-            f"recipe {path.name} is no file of the form {SCHEMA}: {_first(error)}",
+            f"recipe {path.name} is no file of the form {SCHEMA}: {first_fault(error)}",
             fix="write it by `gridpace recipe save`, and leave it as it is",
         ) from None
     found.measured_sweep()
@@ -166,10 +166,3 @@ def recipe_bytes(recipe: Recipe) -> bytes:
 def recipe_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of a recipe."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Recipe.model_json_schema(by_alias=True)}
-
-
-def _first(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        fault = error.errors(include_url=False)[0]
-        return f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -102,7 +102,7 @@ def _cleaned(points: tuple[SweepPoint, ...], name: str) -> CleanSweep:
 
 def _of_no_form(name: str, error: Exception) -> ConfigError:
     return ConfigError(
-        f"sweep {name} is no file of the form {SCHEMA}: {_first(error)}", fix="see docs/gpu-operating-points.md"
+        f"sweep {name} is no file of the form {SCHEMA}: {first_fault(error)}", fix="see docs/gpu-operating-points.md"
     )
 
 
@@ -139,7 +139,8 @@ def sweep_of_document(document: Any, name: str) -> MeasuredSweep:
     return MeasuredSweep(_cleaned(tuple(points), name), file.gpu, held)
 
 
-def _first(error: Exception) -> str:
+def first_fault(error: Exception) -> str:
+    """Return in one clause what is wrong with a document that has not its form."""
     if isinstance(error, ValidationError):
         fault = error.errors(include_url=False)[0]
         return f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"

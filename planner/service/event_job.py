@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from planner.service.worker import Worker
     from planner.timegrid import TimeGrid
     from power.events import GridEvent
-    from trainer_hooks.contract import RunCalendar
+    from trainer_hooks.contract import Calendar, RunCalendar
 
 _AT_ONCE_S = 0.4
 _STATED = frozenset({Asked.IMPORT_LIMIT, Asked.SETPOINT})
@@ -108,10 +108,9 @@ def _answer(worker: Worker, asked: Told, now: datetime) -> tuple[str, str | None
             raise ConfigError("no calendar is in force", fix="approve a calendar, then have the event sent again")
         header, runs = stored_calendar(session, current)
         since = None
-        if asked.outage is not None and header.inputs.get("event", {}).get("name") == asked.title:
+        if asked.outage is not None and (before := _before(session, header, asked.title)) is not None:
             # Later word of the same outage: answered from what was to be without it.
-            header, runs = stored_calendar(session, header.inputs["event"]["answered_from"])
-            since = first_told(session, worker.site, asked.event)
+            (header, runs), since = before, first_told(session, worker.site, asked.event)
         site, week = stored_week(session, header, worker.site_file)
         failed = [one for one in outages_of(session, worker.site, week.grid) if one != asked.outage]
         inputs = {name: content for name, content in inputs_of(session, current).items() if name in MADE_FROM}
@@ -130,6 +129,19 @@ def _answer(worker: Worker, asked: Told, now: datetime) -> tuple[str, str | None
     if not response.changes and header.calendar_id == current:
         return "the calendar in force keeps it as it is", current
     return _put_forward(worker, site, asked, (response, changed), inputs)
+
+
+def _before(session: Session, header: Calendar, title: str) -> tuple[Calendar, list[RunCalendar]] | None:
+    """Return the calendar from which an outage was answered first, or None where the one in force does not answer it.
+
+    What was answered in between is not in it, and is answered again as soon as the new one is in force.
+    """
+    while (event := header.inputs.get("event")) is not None:
+        before = stored_calendar(session, event["answered_from"])
+        if event["name"] == title:
+            return before
+        header = before[0]
+    return None
 
 
 def _at_once(put: Callable[..., tuple[Response, list[RunCalendar]]]) -> tuple[Response, list[RunCalendar]]:

@@ -27,7 +27,7 @@ BENCHES = {
     "thermal_peers": "our loops beside TESPy and pandapipes (makes an environment of their own; --env DIR)",
     "planner_peers": "our programs beside linopy, PyPSA and EMHASS (makes an environment of their own; --env, --case)",
     "overhead": "metering 8 GPUs: the hooks beside ZeusMonitor and CodeCarbon on the twin of NVML (--env DIR)",
-    "service": "25,000 node agents polling the service: time to an answer, processor time, memory (--rate)",
+    "service": "25,000 agents at one instance and at several: time to an answer, processor time, memory, telemetry",
     "held": "node agents that wait at the service for the next calendar: what each costs, how soon all hear (--agents)",
     "newcomers": "the paths of new users: a first plan of their own, a training made aware (installs both wheels)",
     "thermal": "hull gaps and derating of a 20 MW plant beside the reference, and the time they take",

@@ -24,6 +24,7 @@ from tests.mini_site import MINI, ROOT
 from tests.served import NOON, calendar, enter
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_QUIET_LOOKS, _QUIET_SHARE = 3, 0.2
 _PATH = "/v1/sites/site/calendars/current"
 
 
@@ -80,7 +81,7 @@ def _measure(given: argparse.Namespace, service: tuple[int, int], known: tuple[s
         connection.settimeout(0.0)
         waiting.register(connection, selectors.EVENT_READ)
     arrived_s = time.monotonic() - begin_s
-    time.sleep(2.0)
+    _settle(pid)
     held_kb, ticks = _resident_kb(pid), _ticks(pid)
     assert not waiting.select(0), "somebody was not held"
     time.sleep(given.seconds)
@@ -100,6 +101,15 @@ def _measure(given: argparse.Namespace, service: tuple[int, int], known: tuple[s
     print(f"held       {(held_kb - bare_kb) / given.agents:.1f} kB each; {100 * quiet_share:.1f} % of a core for all")
     print(f"hear of the next: first {answered_s[0]:.2f} s, median {answered_s[len(answered_s) // 2]:.2f} s, last "
           f"{answered_s[-1]:.2f} s; {1e3 * woken_s / given.agents:.2f} ms of processor time each")  # fmt: skip
+
+
+def _settle(pid: int) -> None:
+    """Wait until all that came have been taken in, however busy the machine is: little goes on then."""
+    quiet = 0
+    while quiet < _QUIET_LOOKS:
+        before = _ticks(pid)
+        time.sleep(1.0)
+        quiet = quiet + 1 if _ticks(pid) - before < _QUIET_SHARE * _TICKS_PER_S else 0
 
 
 def _resident_kb(pid: int) -> int:

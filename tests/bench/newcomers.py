@@ -32,12 +32,12 @@ def main(arguments: list[str]) -> None:
             rows = [["an environment, and the wheel with what it needs", "", f"{time.monotonic() - begun_s:.1f}", ""]]
             steps = walk(folder / "desk", programs)
         rows += [
-            [f"`{step.told}`", 1, f"{step.wall_s:.1f}", f"{step.processor_s:.1f}"]
+            [f"`{step.told}`", str(step.lines), f"{step.wall_s:.1f}", f"{step.processor_s:.1f}"]
             if step.wall_s
-            else [step.told, step.lines, "", ""]
+            else [step.told, str(step.lines), "", ""]
             for step in steps
         ]
         wall_s, processor_s = sum(step.wall_s for step in steps), sum(step.processor_s for step in steps)
-        typed = sum(step.lines for step in steps)
+        typed = str(sum(step.lines for step in steps))
         rows.append(["after the installation", typed, f"{wall_s:.1f}", f"{processor_s:.1f}"])
         print(f"\n{table([title, 'lines typed', 'wall, s', 'processor, s'], rows)}")

@@ -27,6 +27,7 @@ from planner.ledger.decisions import APPROVED, history, in_force, standing
 from planner.ledger.events import events, receive
 from planner.ledger.hours import hours
 from planner.ledger.service_tables import AlarmRow
+from planner.outages import left_kw
 from planner.service import planning_jobs
 from planner.service.bell import Bell
 from planner.service.event_job import answer_events, event_mark, events_due
@@ -34,9 +35,11 @@ from planner.service.incoming import incoming_events, incoming_outage
 from planner.service.prompt import Prompt
 from planner.service.publishing import stored_calendar
 from planner.service.schedule import JOBS, times
+from planner.service.stored_week import stored_week
 from planner.service.worker import Worker, run_job
 from planner.sources.cache import ResponseCache
 from planner.timegrid import iso, zone
+from power.outage import Outage
 from tests.fortnight import FRIDAY, HALLS, HOUR, RUNS, SITE_NAME, WEEKS, Trainings, write_site
 from tests.served import Clock
 
@@ -54,10 +57,10 @@ def at(day: int, hour: int, minute: int = 0) -> datetime:
 
 FEEDS_FAIL = (at(22, 9), at(22, 14))
 NO_PLAN = (at(31, 4), at(31, 9))
-ANNOUNCED, ASKED = at(23, 8), (at(23, 16), at(23, 18))
+ANNOUNCED, ASKED = at(23, 8), (at(23, 11), at(23, 13))
 LEAK, MENDED = at(24, 10, 20), at(24, 18)
-DARK, LIGHT = at(29, 22, 30), at(30, 5)
-EMERGENCY = (at(31, 17, 5), at(31, 18, 35))
+DARK, LIGHT = at(29, 22, 30), at(30, 10)
+EMERGENCY = (at(31, 12, 5), at(31, 13, 35))
 SHED_SHARE = 0.08
 
 
@@ -160,6 +163,11 @@ def fortnight(request, tmp_path):
         yield Fortnight(worker, Trainings([], [], random.Random(40)))
 
 
+def next_time(trigger, moment: datetime) -> datetime:
+    """When a trigger is due after an instant: in UTC, where no hour comes twice."""
+    return trigger.get_next_fire_time(moment, moment + timedelta(seconds=1)).astimezone(UTC)
+
+
 def schedule(world: Fortnight, end: datetime) -> None:
     """Have every job run when its own trigger says."""
     for name, when in times(world.worker.load()).items():
@@ -169,9 +177,10 @@ def schedule(world: Fortnight, end: datetime) -> None:
                 world.plan(hour, world.job, name)
                 hour += RARE[name] * HOUR
             continue
-        moment = FRIDAY
-        while (moment := when.trigger.get_next_fire_time(moment, moment + timedelta(seconds=1))) < end:
-            world.plan(moment.astimezone(UTC), world.job, name)
+        moment = next_time(when.trigger, FRIDAY)
+        while moment < end:
+            world.plan(moment, world.job, name)
+            moment = next_time(when.trigger, moment)
     world.plan(FRIDAY, world.job, "replan")  # a new service drafts at once
     hour = WEEKS[0]
     edges = sorted({LEAK, DARK, EMERGENCY[0]})
@@ -224,7 +233,11 @@ def incidents(world: Fortnight) -> dict:
 
     def leak():
         seen["north before"] = world.drawn_kw(LEAK + HOUR, "north", "facility_kw")
-        seen["before leak"] = world.follow(world.now)
+        header, _ = seen["before leak"] = world.follow(world.now)
+        with world.worker.ledger.reading() as session:
+            _, week = stored_week(session, header, world.worker.site_file)
+        broken = Outage("cdu", "north", LEAK, None, "", cdus_out=3)
+        seen["north left"] = float(left_kw(week, week.block("north"), broken).max())
         body = {"id": "cdu", "block": "north", "cause": "three CDUs leak", "cdus_out": 3, "end": iso(at(24, 20))}
         world.receive({**body, "modificationDateTime": iso(world.now)}, outage=True)
         seen["north leaking"] = world.drawn_kw(LEAK + HOUR, "north", "facility_kw")
@@ -251,10 +264,10 @@ def incidents(world: Fortnight) -> dict:
         seen["light"] = world.states("south", LIGHT)
 
     def emergency():
-        seen["before emergency"] = world.drawn_kw(at(31, 17, 30))
+        seen["before emergency"] = world.drawn_kw(at(31, 12, 30))
         world.receive(event("alert", "ALERT_GRID_EMERGENCY", "black start", EMERGENCY))
-        seen["emergency"] = world.drawn_kw(at(31, 17, 30))
-        seen["emergency states"] = world.states("", at(31, 17, 40))
+        seen["emergency"] = world.drawn_kw(at(31, 12, 30))
+        seen["emergency states"] = world.states("", at(31, 12, 40))
 
     for moment, act in (
         (ANNOUNCED, ask), (LEAK, leak), (at(24, 17), mend), (DARK, go_dark), (at(30, 2), tell_end),
@@ -275,11 +288,15 @@ def test_a_fortnight_goes_as_it_should(fortnight, monkeypatch, capsys):
     world.worker.ledger.roll_up()
     spent_s = time.process_time() - begin_s
     alarms = alarms_of(world)
-    for check in (plans, clocks, grid, leak_seen, dark_seen, feeds_seen, drift_seen):
-        check(world, seen, alarms)
-    recomputed(world)
+    wrong = []
+    for check in (plans, clocks, grid, leak_seen, dark_seen, feeds_seen, drift_seen, recomputed):
+        try:
+            check(world, seen, alarms)
+        except AssertionError as error:  # each is told: a fortnight takes minutes
+            wrong.append(f"{check.__name__}: {error}")
     with capsys.disabled():
         show(world, spent_s)
+    assert wrong == []
 
 
 def alarms_of(world: Fortnight) -> dict[tuple[str, str], list]:
@@ -334,12 +351,12 @@ def grid(world, seen, alarms):
     assert seen["cut"] <= seen["limit_kw"] + 1e-6
     reported_kw = reported(world, *ASKED)
     assert reported_kw <= seen["limit_kw"]
-    world.tell(ANNOUNCED, f"the grid asks for {seen['limit_kw']:.0f} kW at most, 16 to 18 UTC",
+    world.tell(ANNOUNCED, f"the grid asks for {seen['limit_kw']:.0f} kW at most, 11 to 13 UTC",
                f"import of at most {seen['limit_kw']:.0f} kW", f"{seen['cut']:.1f} kW planned")  # fmt: skip
     shed = 1.0 - seen["emergency"] / seen["before emergency"]
-    assert shed >= 0.2 - 1e-6
+    assert shed >= SHED_SHARE - 1e-6
     states = ", ".join(f"{count} {state}" for state, count in sorted(seen["emergency states"].items()))
-    world.tell(EMERGENCY[0], "emergency of the grid, from now on", "20 % less import from the next minutes on",
+    world.tell(EMERGENCY[0], "emergency of the grid, from now on", f"{100 * SHED_SHARE:.0f} % less import at once",
                f"{100 * shed:.1f} % less; runs: {states}")  # fmt: skip
     assert ("event", "cut") not in alarms
     assert ("event", "alert") not in alarms
@@ -354,7 +371,8 @@ def reported(world: Fortnight, start: datetime, until: datetime) -> float:
 def leak_seen(world, seen, alarms):
     """What the plant still carries is what the hall draws; what was planned comes back as soon as it is mended."""
     assert seen["north leaking"] < seen["north before"]
-    assert seen["at 19:00"] == pytest.approx(seen["north leaking"], rel=0.2)
+    assert seen["at 19:00"] <= seen["north left"] + 1e-6
+    assert seen["north leaking"] <= seen["north left"] + 1e-6
     header, _ = seen["before leak"]
     slot = math.floor((at(24, 19) - header.valid_from) / HOUR * 60 / header.slot_minutes)
     planned = next(plan for plan in header.blocks if plan.block == "north").facility_kw[slot]
@@ -363,7 +381,7 @@ def leak_seen(world, seen, alarms):
     assert (alarm.severity, alarm.owner) == ("red", "facilities")
     assert LEAK <= alarm.opened_at <= LEAK + timedelta(minutes=1)
     assert MENDED <= alarm.closed_at <= MENDED + HOUR
-    world.tell(LEAK, "three of four CDUs of hall north leak", "what one CDU carries, at once",
+    world.tell(LEAK, "three of four CDUs of hall north leak", f"{seen['north left']:.0f} kW at most, at once",
                f"{seen['north leaking']:.0f} kW instead of {seen['north before']:.0f}")  # fmt: skip
     world.tell(MENDED, "they are mended two hours early", "as planned from then on",
                f"{seen['mended at 19:00']:.0f} kW at 19 UTC, planned {planned:.0f}; alarm closed")  # fmt: skip
@@ -382,7 +400,7 @@ def dark_seen(world, seen, alarms):
     assert LIGHT <= alarm.closed_at <= LIGHT + HOUR
     world.tell(DARK, "hall south goes dark, for nobody knows how long", "its runs off at once, north as planned",
                f"{seen['before dark']['run']} running before, {seen['dark']['run']} after")  # fmt: skip
-    world.tell(LIGHT, "light again, as was told three hours before", "its runs resume",
+    world.tell(LIGHT, "light again, as was told eight hours before", "its runs resume",
                f"{seen['light']['run']} running; no record of the dark hours")  # fmt: skip
 
 
@@ -414,7 +432,7 @@ def drift_seen(world, seen, alarms):
                f"drift of {', '.join(sorted(found))}")  # fmt: skip
 
 
-def recomputed(world: Fortnight) -> None:
+def recomputed(world, seen, alarms):
     """What the ledger says is what the raw records come to, run by run."""
     sums: dict[str, Counter] = defaultdict(Counter)
     for one in world.trainings.reported:

@@ -100,6 +100,30 @@ def test_a_dark_hall_stops_its_run_until_the_end_that_is_told(make):
     assert alarms(worker) == set()
 
 
+def test_what_was_answered_during_an_outage_is_kept_after_it_is_mended(make):
+    worker = make()
+    start, drawn_kw = MONDAY, [0.0]
+    while min(drawn_kw) < 7.5:  # the run trains, and faster than it has to
+        start += HOUR
+        header, _ = followed(worker, start)
+        slot = round((start - header.valid_from) / timedelta(minutes=header.slot_minutes))
+        drawn_kw = header.blocks[0].import_kw[slot : slot + 4]
+    worker.clock.now = start
+    break_down(worker, capacity_kw=7.3)
+    assert answer_events(worker) == "1 events answered"
+    assert send(worker, event(7.2, start + 2 * HOUR)) == "new"
+    assert answer_events(worker) == "1 events answered"
+    worker.clock.now = start + HOUR
+    break_down(worker, capacity_kw=7.3, start=iso(start), end=iso(start + HOUR))
+    while events_due(worker):
+        answer_events(worker)
+    assert set(outcomes(worker).values()) == {"answered"}
+    now_kw = followed(worker, start)[0].blocks[0].import_kw[slot : slot + 4]
+    assert now_kw[0] <= 7.3
+    assert now_kw[1] > 7.5  # mended, but for the minute before the event
+    assert max(now_kw[2:4]) <= 7.2 + 1e-6
+
+
 def test_a_plan_that_takes_the_place_of_an_answer_is_answered_too_and_who_goes_back_is_left_with_it(make):
     worker = make()
     with worker.ledger.reading() as session:
