@@ -137,6 +137,27 @@ pools = ["P"]
 after = [{ run = "R", lag_h = 1 }]
 on_off_grid_h = 4
 stages = [{ name = "all", tokens = 4e9, deadline = 2024-05-18T12:00:00 }]
+
+[[run]]
+name = "M"
+gpus = 64
+tokens_per_gpu_s = 1000
+min_run_h = 4
+min_pause_h = 8
+on_off_grid_h = 4
+sizes = [{ gpus = 32, throughput_share = 0.55 }]
+stages = [{ name = "all", tokens = 4e9, deadline = 2024-05-18T12:00:00 }]
+[run.migration]
+size_tb = 2
+rate_gb_per_s = 5
+
+[[run]]
+name = "N"
+gpus = 32
+tokens_per_gpu_s = 1000
+on_off_grid_h = 8
+sizes = [{ gpus = 16, throughput_share = 0.55 }]
+stages = [{ name = "all", tokens = 2e9, deadline = 2024-05-18T12:00:00 }]
 """
 TWO_SITES = """
 [[other_site]]

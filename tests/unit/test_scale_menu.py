@@ -16,7 +16,7 @@ EDGES = np.array([0, 1, 4, 6])
 def tables():
     """A pool with three points and one with a single one."""
     told = (([300.0, 450.0, 700.0], [0.55, 0.8, 1.0]), ([500.0], [1.0]))
-    return [Table(i, np.array(w), np.array(rate), np.array(w)) for i, (w, rate) in enumerate(told)]
+    return [Table(i, np.array(w), np.array(rate), np.array(w), ((i, 1.0),)) for i, (w, rate) in enumerate(told)]
 
 
 def prices(rng):
