@@ -112,6 +112,7 @@ def _legs(placed: Placed[model.RunTable]) -> list[Placed[model.RunTable]]:
             "stages": [stage.model_copy(update=dict.fromkeys(OWN)) for stage in stages],
             "tokens_done": made,
             "running_in": here,
+            "running_gpus": None if here is None else run.running_gpus,
             **dict(_own(stages[0])),
         }
         if len(groups) > 1:

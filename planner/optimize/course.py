@@ -46,8 +46,8 @@ def course(tokens_per_s: Floats, spells: list[tuple[int, int, float, float]], sl
         spells: (first slot, slot after the last, seconds lost at its start, seconds lost at its end) of every spell.
         slot_s: Length of a slot, s.
     """
-    from_s = np.arange(len(tokens_per_s)) * slot_s
-    to_s = from_s + slot_s
+    from_s: Floats = np.asarray(np.arange(len(tokens_per_s)) * slot_s, dtype=np.float64)
+    to_s: Floats = from_s + slot_s
     for first, after, lost_s, saved_s in spells:
         spell = slice(first, after)
         from_s[spell] = np.maximum(from_s[spell], first * slot_s + lost_s)

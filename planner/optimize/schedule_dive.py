@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SEED = 20240513
 TRIED = 3  # patterns of a large run, by weight
+FITTED = 8  # patterns that are tried where the best one leaves no plan
 LARGE = 0.25  # of the largest run: a smaller one takes its heaviest pattern
 PRICED = 2  # rounds of new schedules after each run that is settled
 POWERED = 6  # rounds of new power once all patterns are settled
@@ -81,14 +82,26 @@ class Dive:
                 return Settled(settled, mix.objective, mix.values)
             weights = {r: self._patterns(r, mix) for r in left}
             sure = {r: ways[0][1] for r, ways in weights.items() if ways[0][0] >= SURE}
-            if sure:
-                settled |= sure
-                left = [r for r in left if r not in sure]
-                mix = self._priced(settled, left, deadline)
+            rest = [r for r in left if r not in sure]
+            together = self._priced({**settled, **sure}, rest, deadline) if sure else None
+            if together is not None:
+                settled, left, mix = {**settled, **sure}, rest, together
                 continue
+            # runs that are sure by themselves may not fit together: the largest is settled alone
             run = left.pop(0)
-            settled[run] = self._best(run, [pattern for _, pattern in weights[run][:TRIED]], settled, deadline)
-            mix = self._priced(settled, left, deadline)
+            mix = self._fitted(run, [pattern for _, pattern in weights[run]], settled, left, deadline)
+        return None
+
+    def _fitted(
+        self, run: int, patterns: Sequence[bytes], settled: dict[int, bytes], left: Sequence[int], deadline: float
+    ) -> Mix | None:
+        """Settle a run on the best of its patterns, or else on the first that leaves a mix, and return that mix."""
+        best = self._best(run, patterns[:TRIED], settled, deadline)
+        for pattern in (best, *(p for p in patterns[:FITTED] if p != best), patterns[-1]):
+            mix = self._priced({**settled, run: pattern}, left, deadline)
+            if mix is not None:
+                settled[run] = pattern
+                return mix
         return None
 
     def _best(self, run: int, patterns: Sequence[bytes], settled: Mapping[int, bytes], deadline: float) -> bytes:

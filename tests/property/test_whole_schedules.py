@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from planner.optimize import PlanOptions, incumbent, plan
+from planner.optimize import PlanOptions, incumbent, plan, schedule_dive
 from planner.optimize.coarse import coarsen
 from planner.optimize.generation import FINEST
 from planner.optimize.parts import take_apart
@@ -164,3 +164,24 @@ def test_what_all_schedules_of_a_mix_agree_on_is_kept_and_the_rest_is_searched()
         assert searched(mix).objective == pytest.approx(best.objective, rel=1e-3)
     kept = np.zeros(len(best.values))
     assert (searched(kept).values[choices] < 0.5).all()
+
+
+def test_runs_that_do_not_fit_together_are_settled_one_by_one(monkeypatch):
+    found = drawn(random_week(22, n_runs=4, n_slots=12))
+    found.schedules.work(found.deadline)
+    dive = found.schedules._dive
+    told, asked = dive._priced, []
+
+    def priced(settled, left, deadline):
+        asked.append(len(settled))
+        at_once = len(asked) > 1 and asked[-1] > max(asked[:-1]) + 1
+        return None if at_once else told(settled, left, deadline)
+
+    monkeypatch.setattr(dive, "_priced", priced)
+    monkeypatch.setattr(schedule_dive, "SURE", 0.0)
+    plan = dive.first(found.deadline)
+    assert sorted(plan.patterns) == [0, 1, 2, 3]
+    assert max(asked) == 4
+    choices = found.places.choices
+    values = polish(found.matrix, found.places, choices, plan.values[choices], found.deadline)
+    assert values.objective == pytest.approx(plan.objective, rel=1e-6)

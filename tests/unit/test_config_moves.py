@@ -130,6 +130,15 @@ def test_what_cannot_be_is_told_with_a_mend(given, words):
     assert words in told
 
 
+def test_the_leg_that_is_running_has_its_gpus():
+    legs = '{ name = "more", tokens = 1e9, deadline = 2024-05-20T00:00:00, tokens_per_gpu_s = 600 },'
+    full = text("running_in = 'a'\nrunning_gpus = 256").replace(
+        "deadline = 2024-05-19T00:00:00 },", f"deadline = 2024-05-19T00:00:00 }}, {legs}"
+    )
+    site = site_from_text(full, FILE)
+    assert [(run.running_in, run.running_gpus) for run in site.runs[1:]] == [("a", 256), (None, 0)]
+
+
 def test_legs_do_not_move():
     legs = '{ name = "more", tokens = 1e9, deadline = 2024-05-20T00:00:00, tokens_per_gpu_s = 600 },'
     full = text("sizes = [{ gpus = 128, throughput_share = 0.6 }]\n[run.migration]").replace(
