@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from planner.windows.hold import Handover
 
 PACE_SHARE, END_SHARE = 0.3, 0.1  # of the time: the aggregate program, and what comes behind the windows
-LEAST_PACE_S, LEAST_S = 60.0, 10.0  # for the aggregate program, and for each window, however little time is given
+LEAST_PACE_S, LEAST_S = 240.0, 10.0  # for the aggregate program, and for each window, however little time is given
 
 
 def plan_by_windows(week: Week, options: PlanOptions, stage: Callable[[str], AbstractContextManager[None]]) -> Plan:

@@ -56,7 +56,7 @@ CASES = {
     "100x672": Case(100, 672, 4, None),
     "1000x672": Case(1_000, 672, 4, (120.0, 3.0, 1.5), again=True),
     "10000x672": Case(10_000, 672, 4, (240.0, 4.0, 4.0)),
-    "month of 12": Case(12, 31 * 96, 1, None, slot_minutes=15),
+    "month of 24": Case(24, 31 * 96, 1, None, slot_minutes=15),
     "month of 100": Case(100, 31 * 96, 4, None, slot_minutes=15),
 }
 GROWTH = ("100x672", "1000x672", "10000x672")
