@@ -15,6 +15,7 @@ from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
+from sqlalchemy.exc import SQLAlchemyError
 
 from planner.errors import GridpaceError
 from planner.ledger.jobs import CUT_SHORT, give_lease_back, last_runs, lease_name, take_lease
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("planner.service")
 LEASE_S = 30.0
+_SOON_S = 1.0
 _TABLE = "scheduled_job_"
 _AGAIN = timedelta(minutes=20)
 _RETRIED = frozenset({"replan", "publish"})
@@ -215,7 +217,7 @@ class Schedule:
         # A table for each site: whoever looks into a shared one would take the jobs of other sites for its own.
         table = _TABLE + hashlib.sha256(self._worker.site.encode()).hexdigest()[:12]
         store = SQLAlchemyJobStore(engine=self._worker.ledger.writing_engine, tablename=table)
-        scheduler = BackgroundScheduler(
+        scheduler = _Enduring(
             jobstores={"default": store},
             executors={"default": ThreadPoolExecutor(1)},  # one job at a time: they share files and the solver's cores
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
@@ -266,6 +268,21 @@ class Schedule:
             scheduler.shutdown(wait=wait)
         if _working.get(self._worker.site) is self:
             del _working[self._worker.site]
+
+
+class _Enduring(BackgroundScheduler):  # type: ignore[misc]  # it comes without types
+    """Goes on where the database is away at the very moment at which it notes when a job is due next.
+
+    Its thread would end there, and the lease be held by an instance that works nothing off.
+    """
+
+    def _process_jobs(self) -> float:
+        try:
+            wait_s: float = super()._process_jobs()
+        except SQLAlchemyError as error:
+            LOG.warning("the schedule waits: %s", type(error).__name__)
+            return _SOON_S
+        return wait_s
 
 
 def _add_once(scheduler: BackgroundScheduler, site: str, job: str) -> None:

@@ -5,45 +5,32 @@ Nothing is lost, nothing is there twice or by half, and whoever comes next goes 
 
 from __future__ import annotations
 
-import http.client
-import itertools
-import json
-import random
-import shutil
 import socket
-import threading
 import time
 from collections import Counter
-from contextlib import closing
-from dataclasses import replace
 from http import HTTPStatus
-from pathlib import Path
 
 import pytest
-from sqlalchemy import column, func, inspect, select, table, text
+from sqlalchemy import func, select
 
 from planner.ledger.decisions import APPROVED, DRAFTED, SUPERSEDED, decide, in_force, standings
-from planner.ledger.engine import open_engine
 from planner.ledger.hours import hours
 from planner.ledger.jobs import job_begins, last_runs
-from planner.ledger.migrations.versions import plans_and_telemetry
-from planner.ledger.service_tables import Decision, JobRun, PlanInput
-from planner.ledger.tables import IssuedPlan, PlannedWindow, SlotCarbon, Table
+from planner.ledger.service_tables import Decision, JobRun, PlanInput, TelemetryLetGo
+from planner.ledger.tables import IssuedPlan, PlannedWindow, SlotCarbon
 from planner.service.planning_jobs import replan
 from planner.service.publishing import stored_calendar
 from planner.service.worker import run_job
 from planner.timegrid import coming_week, iso_week, zone
 from tests.mini_site import MINI
-from tests.old_ledger import make_old, move_rows
 from tests.postgres import doomed
-from tests.postgres.doomed import BEGINS, COMMITS, ENDS, OPENS, POINTS, ROLLS_BACK, SITE, Doomed, clock, opened
-from tests.unit.test_ledger import planned, record
-from trainer_hooks.telemetry import record_line
+from tests.postgres.doomed import BEGINS, COMMITS, ENDS, OPENS, ROLLS_BACK, SITE, Doomed, clock, opened
+from tests.postgres.killing import Tally, kill_often
+from tests.postgres.senders import Senders, records
 
 pytestmark = pytest.mark.postgres
 KILLS, KILLS_BACK = 25, 10
 SERVER_KILLS = 8
-PER_BATCH = 20
 LONG = MINI.replace('[horizon]\nweek = "2024-W20"\n', "[plan]\ntime_limit_s = 2\n").replace(
     "tokens = 8.0e9, deadline = 2024-05-17T18:00:00", "tokens = 9.0e11, deadline = 2024-12-20T18:00:00"
 )
@@ -59,68 +46,6 @@ def _loaded():
 @pytest.fixture(params=["sqlite", "postgresql"])
 def where(request, tmp_path):
     return str(tmp_path / "g.sqlite") if request.param == "sqlite" else request.getfixturevalue("url")
-
-
-class Tally:
-    """What became of processes that were killed in one phase; its random numbers are those of its seed."""
-
-    def __init__(self, phase, where, seed):
-        self.draw = random.Random(seed)
-        database = "postgresql" if "://" in where else "sqlite"
-        self.row = {"phase": phase, "database": database, "seed": seed} | dict.fromkeys(
-            ("processes", "mid-phase", "in a transaction", "at its commit", "next went on"), 0
-        )
-
-    def add(self, marks, *, hit):
-        self.row["processes"] += 1
-        if hit:
-            self.row["mid-phase"] += 1
-            self.row["at its commit"] += marks.endswith(COMMITS)
-            self.row["in a transaction"] += marks.count(OPENS) > marks.count(COMMITS) + marks.count(ROLLS_BACK)
-
-    def went_on(self):
-        self.row["next went on"] += 1
-
-
-def kill_often(tally, count, make, prepare, check):
-    """Kill as many processes in mid-phase as are wanted, each at a random time or a random statement.
-
-    `check` is given what it returned before, and in the end nothing: what was found whole is looked at once more.
-    """
-    seen = ()
-    prepare()
-    whole = make(None)
-    assert whole.wait_for(BEGINS)
-    begun_s = time.monotonic()
-    assert whole.wait_for(ENDS)
-    length_s = time.monotonic() - begun_s
-    points = sum(mark in POINTS for mark in whole.kill())
-    waiting = False  # whether there is something that a killed one left for the next
-    while tally.row["mid-phase"] < count:
-        assert tally.row["processes"] < 6 * count
-        if prepare():
-            waiting = False
-        by_time = tally.draw.random() < 0.5
-        process = make(None if by_time else tally.draw.randint(1, points))
-        begun = process.wait_for(BEGINS)
-        if begun and waiting:
-            tally.went_on()
-        if by_time:
-            time.sleep(tally.draw.uniform(0.0, length_s))
-        else:
-            process.wait_for(ENDS)
-        marks = process.kill()
-        hit = begun and ENDS not in marks
-        length_s *= 1.1 if hit or not by_time else 0.8
-        tally.add(marks, hit=hit)
-        waiting = hit
-        seen = check(seen)
-    prepare()
-    last = make(None)
-    assert last.wait_for(ENDS)
-    tally.row["next went on"] += waiting
-    last.kill()
-    check(())
 
 
 def check_calendars(ledger, seen=()):
@@ -252,73 +177,16 @@ def test_going_back_that_is_killed_puts_the_earlier_calendar_in_force_or_not(tmp
     assert tally.row["in a transaction"] >= 2
 
 
-class Senders:
-    """Nodes that send telemetry as they do: what got no answer is sent again until it has one."""
-
-    def __init__(self, port):
-        self.port, self.numbers, self.ended = port, itertools.count(), threading.Event()
-        self.lock, self.busy, self.sent, self.answered_late = threading.Lock(), 0, 0, 0
-        self.statuses: Counter[int] = Counter()
-        self.threads = [threading.Thread(target=self._send, daemon=True) for _ in range(3)]
-        for one in self.threads:
-            one.start()
-
-    def end(self):
-        self.ended.set()
-        for one in self.threads:
-            one.join(120)
-            assert not one.is_alive()
-
-    def wait_for_one_more(self):
-        """Wait until another batch was answered."""
-        seen, until = self.sent, time.monotonic() + 120
-        while self.sent <= seen:
-            assert time.monotonic() < until
-            time.sleep(0.005)
-
-    def _send(self):
-        while not self.ended.is_set():
-            batch = b"".join(record_line(one) for one in records(next(self.numbers)))
-            again = False
-            while not self._deliver(batch, again=again):
-                again = True
-                time.sleep(0.02)
-            time.sleep(0.02)
-
-    def _deliver(self, batch, *, again):
-        with self.lock:
-            self.busy += 1
-        try:
-            with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)) as connection:
-                connection.request("POST", "/v1/telemetry", batch, {"Content-Type": "application/x-ndjson"})
-                answer = connection.getresponse()
-                told = json.loads(answer.read())
-        except (OSError, http.client.HTTPException, ValueError):
-            return False
-        finally:
-            with self.lock:
-                self.busy -= 1
-        with self.lock:
-            self.statuses[answer.status] += 1
-            if answer.status != HTTPStatus.OK:
-                return False
-            assert told["added"] + told["repeated"] == PER_BATCH
-            self.sent += 1
-            self.answered_late += again and told["repeated"] == PER_BATCH
-        return True
-
-
-def records(batch):
-    return [
-        replace(record(i, i / 400, (i + 1) / 400), writer=f"w{i % 7}", calendar_id=None)
-        for i in range(batch * PER_BATCH, (batch + 1) * PER_BATCH)
-    ]
-
-
 def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
+
+
+def lets_go(ledger):
+    """Whether records were let go already."""
+    with ledger.reading() as session:
+        return bool(session.scalar(select(func.count()).select_from(TelemetryLetGo)))
 
 
 def check_telemetry(where, senders):
@@ -368,90 +236,6 @@ def test_telemetry_counts_once_however_often_the_service_is_killed(tmp_path, whe
     check_telemetry(where, senders)
 
 
-def shape(where):
-    """Tables, views and columns."""
-    engine = open_engine(where if "://" in where else Path(where))
-    with engine.connect() as connection:
-        found = inspect(connection)
-        tables = {name: [one["name"] for one in found.get_columns(name)] for name in found.get_table_names()}
-        views = set(found.get_view_names())
-    engine.dispose()
-    return tables, views
-
-
-def rows_of(where, tables):
-    """Rows of the tables, without columns that later releases add."""
-    engine = open_engine(where if "://" in where else Path(where))
-    with engine.connect() as connection:
-        found = {
-            name: sorted(map(repr, connection.execute(select(*map(column, columns)).select_from(table(name)))))
-            for name, columns in tables.items()
-        }
-    engine.dispose()
-    return found
-
-
-def filled(where):
-    """A ledger with a plan and telemetry under it."""
-    with opened(where) as ledger:
-        planned(ledger)
-        ledger.take_in([record(i, i / 300, (i + 1) / 300) for i in range(1000)])
-
-
-def make_unnumbered(url):
-    """Take away what the last step added, and the number of the step."""
-    engine = open_engine(url)
-    with engine.begin() as connection:
-        later = set(Table.metadata.tables) - set(plans_and_telemetry._tables().tables)
-        for view in inspect(connection).get_view_names():
-            connection.execute(text(f"DROP VIEW IF EXISTS {view} CASCADE"))
-        for table in (*later, "alembic_version"):
-            connection.execute(text(f'DROP TABLE "{table}" CASCADE'))
-        connection.execute(text("ALTER TABLE telemetry DROP COLUMN energy_share"))
-    engine.dispose()
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def make_old_ledger(request, tmp_path):
-    """Makes ledgers as an earlier release left them, with the same rows."""
-    if request.param == "postgresql":
-        make_url = request.getfixturevalue("make_url")
-        template = make_url()
-        filled(template)
-        make_unnumbered(template)
-        return lambda: make_url(template)
-    filled(str(tmp_path / "new.sqlite"))
-    move_rows(tmp_path / "new.sqlite", make_old(tmp_path / "old.sqlite"))
-    numbers = itertools.count()
-    return lambda: str(shutil.copy(tmp_path / "old.sqlite", tmp_path / f"{next(numbers)}.sqlite"))
-
-
-def test_a_migration_that_is_killed_is_whole_or_was_not(make_old_ledger, record_property):
-    where = make_old_ledger()
-    old, new = shape(where), None
-    before = rows_of(where, old[0])
-    opened(where).close()
-    new = shape(where)
-    assert set(old[0]) < set(new[0])
-    tally = Tally("migration", where, 5)
-
-    def prepare():
-        nonlocal where
-        if shape(where) == new:
-            where = make_old_ledger()
-            return True
-        return False
-
-    def check(_):
-        assert shape(where) in (old, new)
-        assert rows_of(where, old[0]) == before
-
-    kill_often(tally, KILLS, lambda fatal: Doomed(doomed.migrate, fatal, where), prepare, check)
-    assert shape(where) == new
-    record_property("killed", tally.row)
-    assert tally.row["in a transaction"] >= KILLS // 2
-
-
 def test_a_database_server_that_is_killed_is_waited_for(tmp_path, postgres, url, record_property):
     planning, tally, port = Planning(tmp_path, url, "person"), Tally("server ends", url, 6), free_port()
     answering = Doomed(doomed.answer, None, url, tmp_path, port)
@@ -473,6 +257,11 @@ def test_a_database_server_that_is_killed_is_waited_for(tmp_path, postgres, url,
             check_calendars(ledger)
     assert working.wait_for(ENDS)
     working.kill()
+    until = time.monotonic() + 60
+    with opened(url) as ledger:
+        while not lets_go(ledger):
+            assert time.monotonic() < until
+            time.sleep(0.05)
     senders.end()
     assert answering.process.is_alive()
     answering.kill()

@@ -11,6 +11,7 @@ from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
 from planner.errors import ExportError
 from planner.ledger import Ledger
@@ -175,6 +176,23 @@ def test_a_job_that_could_not_be_noted_is_done_again_once_it_can(make, ledger, m
     schedule.stop()
     with ledger.reading() as session:
         assert [(run.job, run.outcome) for run in last_runs(session, "Werk Süd")] == [("count", "done")]
+
+
+def test_a_database_that_is_away_for_a_moment_does_not_end_the_schedule(make, monkeypatch):
+    """The moment at which the scheduler's own thread notes when a job is due next."""
+    monkeypatch.setattr("planner.service.schedule._SOON_S", 0.05)
+    counted, away, noting = Counted(), [True, True], SQLAlchemyJobStore.update_job
+
+    def update_job(*given):
+        if away and away.pop():
+            raise OperationalError("UPDATE", {}, Exception("gone"))
+        return noting(*given)
+
+    monkeypatch.setattr(SQLAlchemyJobStore, "update_job", update_job)
+    schedule = make(jobs={"count": counted}, hours=0.05 / 3600)
+    schedule.start()
+    wait(lambda: not away and counted.count >= 4)
+    schedule.stop()
 
 
 def test_the_first_draft_is_made_at_once_and_later_ones_at_their_hour(make):
