@@ -93,6 +93,15 @@ def test_a_rank_dead_at_any_moment_of_a_round_frees_the_others(seed):
         assert all(rank.step > step for rank, step in zip(world.ranks, steps, strict=True) if rank.alive)
 
 
+def test_a_late_word_of_a_process_before_does_not_silence_the_one_that_lives():
+    """Rank 1 starts again at once, twice, while its first words are under way: they come in another order."""
+    deaths = ((0.0, 1, 0.5), (0.0, 1, 0.0), (0.0, 1, 0.0))
+    for seed in range(40):
+        weather = Weather(delay_s=0.01, step_s=(0.5, 1.0), run_ahead=1, deaths=deaths)
+        world = World(2, seed, weather, lambda now_s: Wish.HOLD if now_s >= 2.0 else Wish.GO).run(14.0)
+        assert [rank.stance for rank in world.ranks] == ["hold", "hold"]
+
+
 def test_a_checkpoint_that_fails_on_one_rank_lets_all_go_on():
     weather = Weather(failed_saves=frozenset({2}))
     seen = []

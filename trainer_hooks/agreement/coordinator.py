@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -61,7 +60,9 @@ class Coordinator:
         self._ranks = ranks
         self._timing = timing
         self._seats: dict[int, _Seat] = {}
-        self._retired: dict[int, deque[str]] = {}
+        self._retired: dict[
+            int, dict[str, int]
+        ] = {}  # rank -> process that was taken out -> its last report known then
         self._margin = MARGIN_STEPS
         self._kind = Wish.GO
         self._saved = False
@@ -79,16 +80,20 @@ class Coordinator:
         return 0.0
 
     def receive(self, report: Report, now_s: float) -> None:
-        """Take a rank's report; an old one, or one of an incarnation that was replaced, says nothing.
+        """Take a rank's report; an old one says nothing, nor does what a replaced incarnation said before.
+
+        One that says something new after it was replaced lives: the report that replaced it was late, of a process before
+        it.
 
         Args:
             report: The report; its rank is below the number of ranks.
             now_s: Monotonic time, s.
         """
         seat = self._seats.get(report.rank)
-        retired = self._retired.setdefault(report.rank, deque(maxlen=_RETIRED_KEPT))
-        if report.incarnation in retired:
+        retired = self._retired.setdefault(report.rank, {})
+        if report.version <= retired.get(report.incarnation, -1):
             return
+        retired.pop(report.incarnation, None)
         if seat is not None and seat.report.incarnation != report.incarnation:
             self.lose(report.rank, seat.report.incarnation, now_s, "started again")
             seat = None
@@ -113,7 +118,10 @@ class Coordinator:
         if seat is None or seat.report.incarnation != incarnation:
             return
         del self._seats[rank]
-        self._retired.setdefault(rank, deque(maxlen=_RETIRED_KEPT)).append(incarnation)
+        retired = self._retired.setdefault(rank, {})
+        retired[incarnation] = seat.report.version
+        if len(retired) > _RETIRED_KEPT:
+            del retired[next(iter(retired))]
         if self.is_open and self.order.phase != "exit":
             self._end(now_s, "aborted", f"rank {rank} {how}")
         self.advance(now_s)
