@@ -60,9 +60,7 @@ class Coordinator:
         self._ranks = ranks
         self._timing = timing
         self._seats: dict[int, _Seat] = {}
-        self._retired: dict[
-            int, dict[str, int]
-        ] = {}  # rank -> process that was taken out -> its last report known then
+        self._retired: dict[int, dict[str, int]] = {}  # rank -> process taken out -> its last report known then
         self._margin = MARGIN_STEPS
         self._kind = Wish.GO
         self._saved = False
@@ -82,8 +80,7 @@ class Coordinator:
     def receive(self, report: Report, now_s: float) -> None:
         """Take a rank's report; an old one says nothing, nor does what a replaced incarnation said before.
 
-        One that says something new after it was replaced lives: the report that replaced it was late, of a process before
-        it.
+        One that says something new after it was replaced lives: what replaced it was late word of a process before it.
 
         Args:
             report: The report; its rank is below the number of ranks.
