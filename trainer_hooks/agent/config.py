@@ -16,7 +16,7 @@ from trainer_hooks.agent.leases import LeaseRules
 from trainer_hooks.agent.node_hub import HubRules, hub_from
 from trainer_hooks.agent.origin import FolderOrigin, Origin
 from trainer_hooks.agent.ramp import Ramp, ramp_from
-from trainer_hooks.agent.secret import read_secret
+from trainer_hooks.agent.secret import read_token
 from trainer_hooks.agent.sections import HIGHEST_ID, Section, check_owner, read_sections
 from trainer_hooks.agent.signature import Ed25519Verifier, Verifier, hmac_verifier
 from trainer_hooks.agent.telemetry_section import TelemetryRules, telemetry_from
@@ -204,7 +204,7 @@ def _calendar(section: Section) -> CalendarSource:
     if "://" in source:
         from trainer_hooks.agent.web import HttpOrigin
 
-        origin: Origin = HttpOrigin(source, read_secret(token, _TOKEN_BYTES) if token else None, ca_file)
+        origin: Origin = HttpOrigin(source, read_token(token, _TOKEN_BYTES) if token else None, ca_file)
     elif token is not None or ca_file is not None:
         raise section.fault(
             "token_file", "the source is a folder, which needs neither token nor ca_file.", "Remove it."

@@ -45,6 +45,35 @@ def read_secret(path: Path, shortest_bytes: int) -> Secret:
     return secret_from(content, str(path), shortest_bytes)
 
 
+def read_token(path: Path, shortest_bytes: int) -> Secret:
+    """Read a bearer token from its file; see `read_secret`.
+
+    Raises:
+        AgentError: As there, or it is none that a header of HTTP can carry.
+    """
+    return _sendable(read_secret(path, shortest_bytes), str(path))
+
+
+def token_from(content: bytes, subject: str, shortest_bytes: int) -> Secret:
+    """Return a bearer token; see `secret_from`.
+
+    Raises:
+        AgentError: As there, or it is none that a header of HTTP can carry.
+    """
+    return _sendable(secret_from(content, subject, shortest_bytes), subject)
+
+
+def _sendable(token: Secret, subject: str) -> Secret:
+    # What carries it later would refuse it in a sentence that shows it.
+    if any(not 0x21 <= sign <= 0x7E for sign in token.content):
+        raise AgentError(
+            subject,
+            "its token has a blank, a second line or a sign that is not printable ASCII.",
+            "Write the token alone, in one line.",
+        )
+    return token
+
+
 def secret_from(content: bytes, subject: str, shortest_bytes: int) -> Secret:
     """Return a secret.
 

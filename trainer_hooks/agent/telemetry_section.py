@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer_hooks.agent.secret import Secret, read_secret, secret_from
+from trainer_hooks.agent.secret import Secret, read_token, token_from
 
 if TYPE_CHECKING:
     from trainer_hooks.agent.sections import Section
@@ -57,9 +57,9 @@ def telemetry_from(section: Section, environ: Mapping[str, str] | None = None) -
     given = (os.environ if environ is None else environ).get(TOKEN_VARIABLE, "").strip()
     token: Secret | None = None
     if token_file is not None:
-        token = read_secret(token_file, _TOKEN_BYTES)
+        token = read_token(token_file, _TOKEN_BYTES)
     elif given:
-        token = secret_from(given.encode(), TOKEN_VARIABLE, _TOKEN_BYTES)
+        token = token_from(given.encode("utf-8", "surrogateescape"), TOKEN_VARIABLE, _TOKEN_BYTES)
     return TelemetryRules(
         folder=folder,
         upload=Upload(server, token, section.path("ca_file")),

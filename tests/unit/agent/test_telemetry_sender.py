@@ -297,6 +297,23 @@ def test_what_is_wrong_in_the_section_is_told(spot, section, told, monkeypatch):
     assert TOKEN not in f"{caught.value}"
 
 
+@pytest.mark.parametrize("token", [f"{TOKEN}\nsecond", f"{TOKEN} x", f"{TOKEN}\x7f", f"{TOKEN}\u00e9"])
+def test_a_token_that_no_header_carries_is_refused_and_not_shown(spot, token, monkeypatch):
+    path = spot / "token"
+    path.write_text(f"{token}\n")
+    path.chmod(0o600)
+    sections = ("[telemetry]\nfolder = /t\nserver = https://x\n", "[calendar]\nsource = https://x\n")
+    monkeypatch.delenv("GRIDPACE_TOKEN", raising=False)
+    for section in sections:
+        with pytest.raises(AgentError, match="not printable ASCII") as caught:
+            read_config(config_file(spot, f"{section}token_file = {path}\n"))
+        assert TOKEN not in f"{caught.value}"
+    monkeypatch.setenv("GRIDPACE_TOKEN", token)
+    with pytest.raises(AgentError, match=r"GRIDPACE_TOKEN.*not printable ASCII") as caught:
+        read_config(config_file(spot, sections[0]))
+    assert TOKEN not in f"{caught.value}"
+
+
 def test_a_token_that_is_too_short_is_refused(spot, monkeypatch):
     monkeypatch.setenv("GRIDPACE_TOKEN", "short")
     with pytest.raises(AgentError, match=r"GRIDPACE_TOKEN.* fewer than 8"):
