@@ -85,10 +85,13 @@ class TelemetrySender:
         ]
 
     def _send_all(self) -> None:
-        self._collect()
+        # A disk that is full gets its room from what is sent, so that goes on; nothing more is read in this look.
+        fault = self._fault_of_collecting()
         while not self._stop.is_set() and (piece := self._spool.oldest()) is not None:
             self._send(piece)
-            self._collect()
+            fault = fault or self._fault_of_collecting()
+        if fault is not None:
+            raise fault
 
     def _send(self, piece: Piece) -> None:
         try:
@@ -112,6 +115,13 @@ class TelemetrySender:
             self._tail.keep(taken)
             if len(taken.content) < PIECE_BYTES:
                 return
+
+    def _fault_of_collecting(self) -> OSError | None:
+        try:
+            self._collect()
+        except OSError as error:
+            return error
+        return None
 
     def _fail(self, why: str, pause_s: float | None) -> float:
         self._failures += 1

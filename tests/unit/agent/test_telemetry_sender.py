@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import http.server
 import json
 import logging
@@ -164,6 +165,38 @@ def test_a_full_spool_reads_no_more_and_loses_nothing(tmp_path, written, intake,
     sending.look()
     assert intake.records == [("w1", i) for i in range(100)]
     assert max(map(len, intake.bodies)) <= 2000 + 500
+
+
+def test_a_full_disk_is_emptied_by_sending(tmp_path, written, intake, monkeypatch, caplog):
+    sending = sender(tmp_path, written, intake)
+    intake.act = lambda handler, _: handler.answer(502)
+    write(written, numbered(2))
+    sending.look()
+    intake.act = None
+    write(written, numbered(1, first=2))
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Spool, "add", full)
+        assert sending.look() > 30.0
+    assert intake.records == [("w1", 0), ("w1", 1)]
+    assert "the disk refuses" in caplog.text
+    assert sending.look() == 30.0
+    assert intake.records == [("w1", 0), ("w1", 1), ("w1", 2)]
+
+
+def test_a_disk_that_takes_no_note_of_what_was_read_does_not_send_without_end(tmp_path, written, intake, monkeypatch):
+    sending = sender(tmp_path, written, intake)
+    write(written, numbered(1))
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Tail, "keep", full)
+    assert sending.look() > 30.0
+    assert intake.records == [("w1", 0)]
 
 
 def test_a_batch_that_is_refused_for_good_does_not_stand_in_the_way(tmp_path, written, intake, caplog):
