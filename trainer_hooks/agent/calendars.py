@@ -46,12 +46,14 @@ class Kept:
     Attributes:
         calendar_id: Its id.
         issued_at: When it was made, UTC.
+        valid_until: First instant that it does not cover, UTC.
         etags: Run -> SHA-256 of its file.
         files: Run -> its file.
     """
 
     calendar_id: str
     issued_at: datetime
+    valid_until: datetime
     etags: dict[str, str]
     files: dict[str, Path]
 
@@ -171,6 +173,7 @@ class CalendarKeeper:
         return Kept(
             calendar.calendar_id,
             calendar.issued_at,
+            calendar.valid_until,
             {entry.run: entry.sha256 for entry in entries},
             {entry.run: home / entry.file for entry in entries},
         )
@@ -180,11 +183,15 @@ class CalendarKeeper:
             raise CalendarError(
                 f"calendar {calendar_id}", f"its header says {calendar.calendar_id!r}.", "Publish it again."
             )
-        # Without this an old calendar with its old, good signature could be handed out again.
-        if self._verifier is not None and self.kept is not None and calendar.issued_at < self.kept.issued_at:
+        kept = self.kept
+        if self._verifier is None or kept is None:
+            return
+        # Without this an old calendar with its old, good signature could be handed out again. The week that follows may
+        # have been planned before the last answer to an event of this one.
+        if calendar.issued_at < kept.issued_at and calendar.valid_from < kept.valid_until:
             raise CalendarError(
                 f"calendar {calendar_id}",
-                f"it was made at {calendar.issued_at}, before the one in force ({self.kept.issued_at}).",
+                f"it was made at {calendar.issued_at}, before the one in force ({kept.issued_at}).",
                 "Plan again: a calendar made now takes its place.",
             )
 

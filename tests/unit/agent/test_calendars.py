@@ -200,6 +200,39 @@ def test_an_older_calendar_with_its_good_old_signature_is_not_taken_again(tmp_pa
     assert pulled.kept.calendar_id == "decaf"
 
 
+def test_the_week_that_follows_may_be_older_than_the_last_answer_in_this_one(tmp_path, root, key):
+    header, runs = two_hours("llm-8b", calendar_id="next")
+    hour = timedelta(hours=1)
+
+    def later(by):
+        moved = [
+            replace(
+                run,
+                valid_from=run.valid_from + by,
+                valid_until=run.valid_until + by,
+                windows=tuple(replace(one, start=one.start + by, end=one.end + by) for one in run.windows),
+            )
+            for run in runs
+        ]
+        return replace(header, valid_from=header.valid_from + by, valid_until=header.valid_until + by), moved
+
+    publish(root, "answer", later_s=60.0)
+    sign([str(root), "--key-file", str(key)])
+    keeper(tmp_path, FolderOrigin(root), hmac_verifier(key)).pull()
+    pulled = keeper(tmp_path, FolderOrigin(root), hmac_verifier(key))
+    pulled.load()
+    write_calendar(root, *later(hour))
+    sign([str(root), "--key-file", str(key)])
+    with pytest.raises(CalendarError, match="before the one in force"):
+        pulled.pull()
+    shutil.rmtree(root / "next")
+    (root / "next.sig").unlink()
+    write_calendar(root, *later(2 * hour))
+    sign([str(root), "--key-file", str(key)])
+    assert pulled.pull()
+    assert pulled.kept.calendar_id == "next"
+
+
 def test_a_key_pair_signs_as_well(tmp_path, root):
     pytest.importorskip("cryptography", reason="the package cryptography, an extra, is not installed")
     from cryptography.hazmat.primitives import serialization
