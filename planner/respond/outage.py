@@ -17,6 +17,7 @@ from planner.decimals import LAST, without_noise
 from planner.errors import ConfigError
 from planner.evaluate import evaluate
 from planner.evaluate.event_limits import promised_limits
+from planner.moves import no_moves
 from planner.outages import derated, left_kw
 from planner.respond.answer import Answer
 from planner.respond.course import OFF, RUN, course_of, cut
@@ -26,6 +27,7 @@ from planner.respond.question import Question, Span
 from planner.respond.site_load import block_load, flows_of
 from planner.slots import spells
 from planner.timegrid import iso
+from power.blocks import capacity_kw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,8 +75,10 @@ def answer_outage(
         The answer, and the windows of every run in its calendar.
 
     Raises:
-        ConfigError: The outage is over, lies outside the calendar, or names a block or CDUs that are not there.
+        ConfigError: The outage is over, lies outside the calendar, or names a block or CDUs that are not there; or a
+            run of the week may change its pool or its count of GPUs.
     """
+    no_moves("an answer to an outage", week)
     start, end = max(since or now, outage.start, week.grid.start), min(outage.end or week.grid.end, week.grid.end)
     if start >= end and since is None:
         raise ConfigError(
@@ -85,7 +89,10 @@ def answer_outage(
     seen = replace(derated(week, [outage]), issued_at=now)
     question = _question(seen, header, runs, (now, start, max(start, end)), agreed=agreed, flexibility=flexibility)
     block = seen.block(outage.block)
-    room_kw = left_kw(week, week.block(outage.block), outage)[question.pieces.slot]
+    healthy = week.block(outage.block)
+    # The week has what else failed: of two outages of one block the one that leaves less counts.
+    left = np.minimum(left_kw(week, healthy, outage), capacity_kw(healthy.power, week.grid.starts, week.grid.slot))
+    room_kw = left[question.pieces.slot]
     answered = _answered(question, block, room_kw)
     name = f"outage {outage.name}"
     kept = promised_limits(header)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from planner.ledger.alarms import clear_alarm
 from planner.ledger.decisions import APPROVED, REJECTED, decide, history, in_force, standing, standings
+from planner.rolling.behind import GOES_ON
 from planner.service.calendar_routes import check_site
 from planner.service.guard import Refused
 from planner.service.publishing import roll_back, stored_calendar, stored_header
@@ -166,7 +167,9 @@ def decide_draft(
             raise Refused(HTTPStatus.NOT_FOUND, "this site has no such calendar")
         if decide(session, calendar_id, action, by=by, why=why, at=state.clock()):
             # What was asked of a person is answered, whichever way.
-            event = stored_header(session, calendar_id).inputs.get("event", {}).get("name")
-            asked = ("approval", "coming week") if event is None else ("event", event)
+            inputs = stored_header(session, calendar_id).inputs
+            event = inputs.get("event", {}).get("name")
+            asked = ("approval", "running week" if GOES_ON in inputs else "coming week")
+            asked = asked if event is None else ("event", event)
             clear_alarm(session, state.site, *asked, state.clock())
     state.shelf.forget()

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from planner.accounts import carbon_accounts
-from planner.errors import ConfigError, Infeasible
+from planner.errors import ConfigError, GridpaceError, Infeasible
 from planner.ledger.decisions import APPROVED, decide, in_force, newest_decision
 from planner.ledger.events import PENDING, answered, newest_event
 from planner.ledger.service_tables import EventRow
@@ -15,6 +15,7 @@ from planner.outages import derated
 from planner.outcome import Outcome
 from planner.respond.outage import answer_outage
 from planner.respond.respond import respond
+from planner.rolling.behind import GOES_ON
 from planner.service.planning_jobs import SERVICE
 from planner.service.publishing import MADE_FROM, POLICY, Made, inputs_of, put_forward, stored_calendar
 from planner.service.standing import due, first_told, followed_at, latest, outages_of, told
@@ -58,6 +59,7 @@ def events_due(worker: Worker) -> list[int]:
 def answer_events(worker: Worker) -> str:
     """Answer every event and outage that waits, or that the calendar in force no longer keeps, in order of coming."""
     now, count = worker.clock().replace(microsecond=0), 0
+    failed: list[GridpaceError] = []
     for number in events_due(worker):
         with worker.ledger.reading() as session:
             row = session.get_one(EventRow, number)
@@ -72,11 +74,18 @@ def answer_events(worker: Worker) -> str:
         except ConfigError as error:
             found = f"refused: {error.what}", None
             _tell(worker, title, "amber", found[0], error.fix)
+        except GridpaceError as error:
+            # It is tried again with the job, and keeps none behind it waiting meanwhile.
+            found = None
+            failed.append(error)
+            _tell(worker, title, "red", f"not answered yet: {error.what}", error.fix)
         if found is None:
             continue
         count += 1
         with worker.ledger.writing() as session:
             answered(session, number, *found)
+    if failed:
+        raise failed[0]
     return f"{count} events answered"
 
 
@@ -98,6 +107,8 @@ def _tell(worker: Worker, title: str, severity: Severity, outcome: str, fix: str
 def _answer(worker: Worker, asked: Told, now: datetime) -> tuple[str, str | None] | None:
     """Return what became of an event and the calendar that answers it; None where it waits for a calendar."""
     at = max(now, asked.start)
+    if asked.outage is not None:
+        _tell_outage(worker, asked, now)  # the hall is dark whether or not a calendar can be made of it
     with worker.ledger.reading() as session:
         current = followed_at(session, worker.site, at)
         if current is None:
@@ -112,7 +123,9 @@ def _answer(worker: Worker, asked: Told, now: datetime) -> tuple[str, str | None
             # Later word of the same outage: answered from what was to be without it.
             (header, runs), since = before, first_told(session, worker.site, asked.event)
         site, week = stored_week(session, header, worker.site_file)
-        failed = [one for one in outages_of(session, worker.site, week.grid) if one != asked.outage]
+        failed = [
+            one for one in outages_of(session, worker.site, week.grid.start, week.grid.end) if one != asked.outage
+        ]
         inputs = {name: content for name, content in inputs_of(session, current).items() if name in MADE_FROM}
         events = _with_standing(session, worker.site, asked, week.grid, now)
     agreed, flexible = site.demand_response, site.flexibility
@@ -124,8 +137,6 @@ def _answer(worker: Worker, asked: Told, now: datetime) -> tuple[str, str | None
     else:
         put = partial(respond, week, header, runs, events, now=now, agreed=agreed, flexibility=flexible)
         response, changed = _at_once(put) if asked.is_urgent else put()
-    if asked.outage is not None:
-        _tell_outage(worker, asked, now)
     if not response.changes and header.calendar_id == current:
         return "the calendar in force keeps it as it is", current
     return _put_forward(worker, site, asked, (response, changed), inputs)
@@ -136,7 +147,7 @@ def _before(session: Session, header: Calendar, title: str) -> tuple[Calendar, l
 
     What was answered in between is not in it, and is answered again as soon as the new one is in force.
     """
-    while (event := header.inputs.get("event")) is not None:
+    while (event := header.inputs.get("event")) is not None and GOES_ON not in header.inputs:
         before = stored_calendar(session, event["answered_from"])
         if event["name"] == title:
             return before

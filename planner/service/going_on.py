@@ -11,13 +11,14 @@ from planner.errors import GridpaceError
 from planner.export.report import report_html
 from planner.gather import gather
 from planner.going_on import go_on
-from planner.ledger.decisions import APPROVED, decide, in_force, standing
+from planner.ledger.decisions import APPROVED, REJECTED, decide, in_force, standing
 from planner.ledger.issued import issued_input
 from planner.ledger.reported import reported_tokens
 from planner.optimize import PlanOptions
 from planner.rolling.behind import ahead_tokens
 from planner.service.progress import progress_from, with_progress
 from planner.service.publishing import POLICY, REPORT, Made, objections, put_forward, stored_calendar
+from planner.service.standing import due, outages_of
 from planner.service.stored_week import stored_week
 from planner.summary import summary
 from planner.timegrid import horizon_name, zone
@@ -25,6 +26,8 @@ from planner.timegrid import horizon_name, zone
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+
+    from sqlalchemy.orm import Session
 
     from planner.config import Site
     from planner.going_on import GoneOn
@@ -50,6 +53,11 @@ def go_on_daily(worker: Worker) -> str:
         stands = None if current is None else standing(session, current)
     if current is None or stands is None or not stands.valid_from <= now < stands.valid_until - _LAST:
         return ""
+    with worker.ledger.reading() as session:
+        failed = outages_of(session, worker.site, now, stands.valid_until)
+    if failed:
+        names = ", ".join(outage.name for outage in failed)
+        return f"; the running week is left as it was answered while an outage lasts ({names})"
     try:
         told = _went_on(worker, site, current, now)
     except GridpaceError as error:
@@ -104,8 +112,12 @@ def _went_on(worker: Worker, site: Site, current: str, now: datetime) -> str:
         REPORT: report_html(found.outcome),
         "summary": json.dumps(summary(found.outcome, found.found, {}), allow_nan=False).encode(),
     }
+    with worker.ledger.reading() as session:
+        changed = _has_changed(session, worker, current)
+    if changed:
+        return f"; {changed} while the running week was planned anew, so that plan is let go"
     put_forward(worker.ledger, Made(found.outcome, inputs, "daily plan of the running week"), by=_BY, at=worker.clock())
-    return _decided(worker, site, found)
+    return _decided(worker, site, found, current)
 
 
 def _same(now: Sequence[RunCalendar], before: Sequence[RunCalendar]) -> bool:
@@ -120,11 +132,24 @@ def _same(now: Sequence[RunCalendar], before: Sequence[RunCalendar]) -> bool:
     return asked(now) == asked(before)
 
 
-def _decided(worker: Worker, site: Site, found: GoneOn) -> str:
+def _has_changed(session: Session, worker: Worker, current: str) -> str:
+    """Return what has happened since a calendar was the one in force, or ""."""
+    now = worker.clock()
+    if in_force(session, worker.site, now) != current:
+        return "another calendar came in force"
+    return "an event came" if due(session, worker.site, now) else ""
+
+
+def _decided(worker: Worker, site: Site, found: GoneOn, current: str) -> str:
     calendar_id, against = found.outcome.calendar.calendar_id, objections(found.outcome)
     told = f"; calendar {calendar_id} goes on with the running week"
     if site.service.approve == POLICY and not against:
         with worker.ledger.writing() as session:
+            # A plan of minutes ago must not undo what a person or an event has changed meanwhile.
+            changed = _has_changed(session, worker, current)
+            if changed:
+                decide(session, calendar_id, REJECTED, by=POLICY, why=f"{changed} meanwhile", at=worker.clock())
+                return f"; {changed} while the running week was planned anew, so that plan is let go"
             decide(session, calendar_id, APPROVED, by=POLICY, why="nothing speaks against it", at=worker.clock())
         worker.decided()
         worker.clear("approval", _WEEK)

@@ -112,7 +112,7 @@ def _make(worker: Worker, site: Site, why: str) -> Outcome:
         stand = progress_until(session, site, worker.clock(), _coming_start(worker, site))
     week = gather(with_progress(site, stand), now=worker.clock(), offline=worker.offline, cache=worker.cache)
     with worker.ledger.reading() as session:
-        week = derated(week, outages_of(session, worker.site, week.grid))
+        week = derated(week, outages_of(session, worker.site, week.grid.start, week.grid.end))
     options = PlanOptions(gap_target=site.plan.gap_target, time_limit_s=site.plan.time_limit_s)
     outcome, found = plan_or_mends(week, options, _silent)
     inputs = {

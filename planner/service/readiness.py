@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("planner.service")
 _FRESH_S = 5.0
+_OLD_S = 15.0
 
 
 class Readiness:
@@ -48,7 +49,8 @@ class Readiness:
                     self._asked_s = self._steady()
             finally:
                 self._asking.release()
-        return self._found
+        # Where the one who asks is kept waiting by the database, what was found before it is no answer for long.
+        return self._found and self._steady() - self._asked_s < _OLD_S
 
     def _written(self) -> bool:
         try:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from planner.errors import ConfigError, GridpaceError
 from planner.evaluate.event_limits import promised_limits
-from planner.ledger.decisions import APPROVED, SUPERSEDED, in_force, standing
+from planner.ledger.decisions import APPROVED, DRAFTED, SUPERSEDED, in_force, standing, standings
 from planner.ledger.events import PENDING, events, is_outage, pending
+from planner.rolling.behind import GOES_ON
 from planner.service.publishing import stored_header
 from planner.sources.openadr import events_from
 from planner.sources.outage_file import outage_from
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from planner.ledger.service_tables import EventRow
-    from planner.timegrid import TimeGrid
     from power.events import GridEvent
     from power.outage import Outage
+    from trainer_hooks.contract import Calendar
 
 
 _MOST = 1000
@@ -110,12 +111,12 @@ def first_told(session: Session, site: str, event: str) -> datetime:
     return min(row.received_at for row in events(session, site, _MOST) if row.event == event)
 
 
-def outages_of(session: Session, site: str, grid: TimeGrid) -> list[Outage]:
-    """Return what fails, as far as is known, in the time of a week."""
+def outages_of(session: Session, site: str, start: datetime, end: datetime) -> list[Outage]:
+    """Return what fails, as far as is known, in a span of time."""
     return [
         one.outage
         for one in latest(session, site)
-        if one.outage is not None and one.start < grid.end and not one.is_over(grid.start)
+        if one.outage is not None and one.start < end and not one.is_over(start)
     ]
 
 
@@ -150,6 +151,15 @@ def _is_urgent(row: EventRow) -> bool:
         return False  # it is told as refused in its turn
 
 
+def _knows(session: Session, header: Calendar, one: Told) -> bool:
+    """Return whether a calendar was made knowing of an outage: by an answer in it, or by the plan below them."""
+    while (event := header.inputs.get("event")) is not None and GOES_ON not in header.inputs:
+        if event["name"] == one.title:
+            return True
+        header = stored_header(session, event["answered_from"])
+    return header.issued_at >= one.received_at
+
+
 def _is_overtaken(session: Session, site: str, one: Told, now: datetime) -> bool:
     if one.outcome == PENDING or one.calendar_id is None or one.is_over(now):
         return False
@@ -160,9 +170,15 @@ def _is_overtaken(session: Session, site: str, one: Told, now: datetime) -> bool
     if current is None or current == one.calendar_id:
         return False
     header = stored_header(session, current)
-    if "rollback" in header.inputs:
+    if "rollback" in header.inputs or _keeps(session, header, one):
         return False
+    # A later answer that keeps this event too waits for a person: a new one would only take its place.
+    drafts = [other for other in standings(session, site) if other.state == DRAFTED]
+    waiting = [other.calendar_id for other in drafts if other.valid_until == answer.valid_until]
+    return not any(_keeps(session, stored_header(session, name), one) for name in waiting)
+
+
+def _keeps(session: Session, header: Calendar, one: Told) -> bool:
     if one.outage is not None:
-        return header.issued_at < one.received_at
-    names = {limit.event for limit in promised_limits(header)}
-    return not {event.name for event in one.grid} <= names
+        return _knows(session, header, one)
+    return {event.name for event in one.grid} <= {limit.event for limit in promised_limits(header)}

@@ -32,6 +32,24 @@ def test_a_row_is_written_once_in_five_seconds_and_stays_one(ledger):
     assert [row.holder for row in rows(ledger)] == ["one"]
 
 
+def test_one_who_is_kept_waiting_makes_the_others_doubt(ledger):
+    now, seen = [0.0], []
+    readiness = Readiness(ledger, "one", lambda: now[0])
+    assert readiness.is_ready()
+
+    def hangs(*_):
+        now[0] = 19.0
+        seen.append(readiness.is_ready())
+        now[0] = 21.0
+        seen.append(readiness.is_ready())
+        return True
+
+    now[0] = 6.0
+    readiness._written = hangs
+    assert readiness.is_ready()
+    assert seen == [False, False]
+
+
 def test_a_database_that_only_reads_is_told_from_one_that_works(ledger, monkeypatch, caplog):
     now = [0.0]
     readiness = Readiness(ledger, "one", lambda: now[0])

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
+from planner.going_on import go_on
 from planner.ledger import Ledger
 from planner.ledger.alarms import open_alarms
 from planner.ledger.decisions import in_force, standing
+from planner.ledger.events import receive
 from planner.rolling.behind import GOES_ON
 from planner.service.going_on import go_on_daily
+from planner.service.incoming import incoming_outage
 from planner.service.planning_jobs import publish_week, replan
 from planner.service.publishing import stored_calendar
 from planner.service.stored_week import stored_week
@@ -62,6 +66,33 @@ def test_the_running_week_goes_on_by_the_new_forecast(worker):
     # the next day nothing new is known: the calendar in force stands
     worker.clock.now += timedelta(minutes=30)
     assert f"calendar {header.calendar_id} stands" in go_on_daily(worker)
+
+
+def test_an_outage_leaves_the_running_week_as_it_was_answered(worker):
+    worker.clock.now = WEDNESDAY
+    write(worker.site_file.parent, grams([1, 5]))
+    document = {"id": "hv", "block": "hall", "cause": "a fuse", "capacity_kw": 0}
+    with worker.ledger.writing() as session:
+        receive(session, incoming_outage(json.dumps(document).encode(), worker.site, "halls", WEDNESDAY), WEDNESDAY)
+    before, _, _ = current(worker)
+    assert "left as it was answered while an outage lasts (hv)" in go_on_daily(worker)
+    assert current(worker)[0].calendar_id == before.calendar_id
+
+
+def test_a_plan_that_was_overtaken_while_it_was_made_is_let_go(worker, monkeypatch):
+    worker.clock.now = WEDNESDAY
+    write(worker.site_file.parent, grams([1, 5]))
+    before, _, _ = current(worker)
+
+    def meanwhile(*given, **named):
+        found = go_on(*given, **named)
+        monkeypatch.setattr("planner.service.going_on.in_force", lambda *_: "another")
+        worker.clock.now += timedelta(minutes=5)
+        return found
+
+    monkeypatch.setattr("planner.service.going_on.go_on", meanwhile)
+    assert "another calendar came in force while the running week was planned anew" in go_on_daily(worker)
+    assert current(worker)[0].calendar_id == before.calendar_id
 
 
 def test_a_person_looks_at_it_where_a_person_approves(worker):

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from planner.errors import DataUnavailable
 from planner.ledger import Ledger
 from planner.ledger.alarms import open_alarms
 from planner.ledger.decisions import APPROVED, decide, in_force, standings
@@ -18,6 +19,7 @@ from planner.service.planning_jobs import publish_week, replan
 from planner.service.publishing import roll_back, stored_calendar
 from planner.service.shelf import Shelf
 from planner.service.state import ServiceState
+from planner.service.stored_week import stored_week
 from planner.service.worker import Worker
 from planner.sources.cache import ResponseCache
 from planner.timegrid import iso
@@ -98,6 +100,64 @@ def test_a_dark_hall_stops_its_run_until_the_end_that_is_told(make):
     assert (now.state, now.gpu_power_limit_w) == (planned.state, planned.gpu_power_limit_w)
     assert watch_events(worker) == "1 alarms closed of events that are over"
     assert alarms(worker) == set()
+
+
+def test_later_word_of_one_outage_leaves_another_as_it_is(make):
+    worker = make()
+    start = training(worker)
+    worker.clock.now = start
+    break_down(worker)
+    assert answer_events(worker) == "1 events answered"
+    break_down(worker, id="fan")
+    assert answer_events(worker) == "1 events answered"
+    worker.clock.now = start + HOUR
+    break_down(worker, start=iso(start), end=iso(start + HOUR))
+    for _ in range(5):
+        answer_events(worker)
+    assert events_due(worker) == []
+    assert [followed(worker, start + HOUR * i)[1].state for i in (1, 2, 5)] == ["off"] * 3
+    assert alarms(worker) == {("outage", "outage hv"), ("outage", "outage fan")}
+
+
+def test_two_answers_that_wait_for_a_person_do_not_take_each_others_place_again_and_again(make):
+    worker = make(PERSON)
+    start = training(worker)
+    worker.clock.now = start - 2 * HOUR
+    for name, limit_kw in (("e1", 7.4), ("e2", 7.3)):
+        assert send(worker, event(limit_kw, start, id=name)) == "new"
+        assert answer_events(worker) == "1 events answered"
+    assert events_due(worker) == []
+
+
+def test_an_event_that_cannot_be_looked_at_keeps_none_behind_it_waiting(make, monkeypatch):
+    worker = make()
+    start = training(worker)
+    worker.clock.now = start - 2 * HOUR
+    assert send(worker, event(7.4, start, id="e1")) == "new"
+    assert send(worker, event(7.3, start, id="e2")) == "new"
+    looked = []
+
+    def once_away(*given):
+        looked.append(given)
+        if len(looked) == 1:
+            raise DataUnavailable("the series are away")
+        return stored_week(*given)
+
+    monkeypatch.setattr("planner.service.event_job.stored_week", once_away)
+    with pytest.raises(DataUnavailable, match="the series are away"):
+        answer_events(worker)
+    assert len(events_due(worker)) == 1
+    assert len(looked) == 2
+    assert ("event", "e1") in alarms(worker)
+    assert answer_events(worker) == "1 events answered"
+
+
+def test_a_dark_hall_is_told_where_no_calendar_can_be_made_of_it(make):
+    worker = make()
+    worker.clock.now = training(worker)
+    break_down(worker, block="annex")
+    assert answer_events(worker) == "1 events answered"
+    assert ("outage", "outage hv") in alarms(worker)
 
 
 def test_what_was_answered_during_an_outage_is_kept_after_it_is_mended(make):

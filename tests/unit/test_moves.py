@@ -20,6 +20,7 @@ from planner.optimize.fixed import fix
 from planner.optimize.scale import unsupported
 from planner.precedence import After
 from planner.publish import to_calendar
+from planner.respond.outage import answer_outage
 from planner.respond.respond import respond
 from planner.rolling.in_force import InForce, changed_gpu_h
 from planner.rolling.replan import replan
@@ -28,6 +29,7 @@ from planner.stagger import longest_moves
 from planner.stochastic.plan import plan as plan_on_paths
 from planner.uncertainty import Scenario, Uncertainty
 from power.blocks import Derating
+from power.outage import Outage
 from tests.moving import best_moving_cost, moving_week, ways, with_sizes
 from tests.two_sites import two_sites
 from tests.weeks import FULL_POWER, IDLE_W, at, make_block, make_pool, make_run, tiny_week
@@ -284,6 +286,9 @@ def test_who_does_not_know_moves_says_so():
     header, runs = to_calendar(week, found.schedule, status="x", certified_gap=None)
     with pytest.raises(ConfigError, match="an answer to an event does not know runs that change their pool"):
         respond(week, header, runs, [], now=week.grid.start, agreed=None, flexibility={})
+    dark = Outage("dark", week.blocks[0].name, week.grid.start, None, "a fuse", capacity_kw=0.0)
+    with pytest.raises(ConfigError, match="an answer to an outage does not know runs that change their pool"):
+        answer_outage(week, header, runs, dark, now=week.grid.start, agreed=None, flexibility={})
 
 
 def test_a_week_without_moves_has_the_digest_that_it_had_before():
