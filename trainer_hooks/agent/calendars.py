@@ -37,6 +37,8 @@ _SPREAD_S = 0.2
 _QUICK_S = 1.0  # a server that says it waits and answers sooner, again and again, is not asked without a pause
 _SHORTEST_WAIT_S = 2.0
 _OF_A_CUT = 0.8  # of the time after which a request was cut off, for the next one
+_CUTS_FORGIVEN = 2  # requests in a row that may end without an answer before that is told as a failure
+_GROWTH = 1.25  # of the wait with each answer: what a restart of the server has made short grows back
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,8 @@ class CalendarPuller:
     def __init__(self, keeper: CalendarKeeper, poll_s: float, changed: Callable[[], None], wait_s: float = 0.0) -> None:
         self.failures = 0
         self._keeper = keeper
-        self._wait_s = wait_s
+        self._wait_s = self._longest_s = wait_s
+        self._cuts = 0
         self._held = False
         self._quick = 0
         self._poll_s = poll_s
@@ -257,16 +260,22 @@ class CalendarPuller:
                 kept = self._keeper.kept
                 _LOG.info("gridpace-agent: calendar %s is in force.", kept.calendar_id if kept else "?")
                 self._changed()
+            took_s = time.monotonic() - begin_s
+            if self._keeper.looked.was_cut:
+                # Whatever stands between allows less: it is asked for less. A server that is gone looks alike.
+                self._wait_s = max(_SHORTEST_WAIT_S, min(self._wait_s, _OF_A_CUT * took_s))
+                self._cuts += 1
+                if self._cuts <= _CUTS_FORGIVEN:
+                    return self._spread()
+                self._fail("requests that wait end without an answer. See to the server.")
+                return self._soon(self.failures)
             if self._said:
                 _LOG.info("gridpace-agent: the calendar's source answers again.")
-            self.failures, self._said = 0, ""
-            if self._keeper.looked.was_cut:
-                # Whatever stands between allows less: it is asked to wait for less from now on.
-                self._wait_s = max(_SHORTEST_WAIT_S, min(self._wait_s, _OF_A_CUT * (time.monotonic() - begin_s)))
-                return self._spread()
+            self.failures, self._said, self._cuts = 0, "", 0
             self._held = self._keeper.looked.waits
             if self._held:
-                self._quick = 0 if new or time.monotonic() - begin_s >= _QUICK_S else self._quick + 1
+                self._wait_s = min(self._longest_s, _GROWTH * self._wait_s)
+                self._quick = 0 if new or took_s >= _QUICK_S else self._quick + 1
                 return self._soon(self._quick - 1) if self._quick > 1 else self._spread()
         except CalendarError as error:
             self._fail(str(error))

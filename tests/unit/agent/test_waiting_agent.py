@@ -114,6 +114,23 @@ def test_a_proxy_that_cuts_is_no_failure_and_less_is_asked_of_it(puller, server,
     assert (puller.failures, caplog.records) == (0, [])
 
 
+def test_a_server_that_is_gone_is_told_and_the_wait_grows_back(puller, server, monkeypatch, caplog):
+    monkeypatch.setattr(web, "_SHORTEST_CUT_S", 0.02)
+    monkeypatch.setattr(calendars, "_SHORTEST_WAIT_S", 0.04)
+    puller.look()
+    server.act = cut(0.04)
+    assert [puller.look() <= 0.2 for _ in range(2)] == [True, True]
+    assert puller.failures == 0
+    assert puller.look() > 0.2
+    assert puller.failures == 1
+    assert "requests that wait end without an answer" in caplog.text
+    short_s = puller._wait_s
+    server.act = lambda handler: handler.answer(304, **{"Preference-Applied": "wait"})
+    puller.look()
+    assert puller.failures == 0
+    assert puller._wait_s == pytest.approx(1.25 * short_s)
+
+
 def test_what_breaks_at_once_is_a_failure(server, tmp_path):
     origin = HttpOrigin(server.url)
     for act in (cut(0.0), lambda handler: handler.answer(502), lambda handler: handler.answer(403)):
