@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trainer_hooks.agent.upload import Upload
 
 _LOG = logging.getLogger("trainer_hooks.agent")
-PIECE_BYTES = 1024 * 1024
+PIECE_BYTES = 512 * 1024  # a proxy that was not told otherwise takes 1 MiB
 _SLOWEST_S = 300.0
 
 

@@ -7,6 +7,7 @@ import os
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
+from heapq import nlargest
 from pathlib import Path
 
 from trainer_hooks.errors import CalendarError
@@ -47,6 +48,7 @@ class Tail:
         self._folder = folder
         self._state = state
         self._offsets = self._load()
+        self._told_many = False
 
     def take(self, most_bytes: int) -> Taken:
         """Read whole lines that have come since.
@@ -102,7 +104,17 @@ class Tail:
         for folder in folders:
             with suppress(OSError), os.scandir(folder) as entries:
                 found += [Path(one.path) for one in entries if one.name.endswith(".jsonl")]
-        return sorted(found)[:_MOST_FILES]
+        if len(found) > _MOST_FILES:
+            if not self._told_many:
+                _LOG.warning(
+                    "gridpace-agent: %s has %d files of telemetry; the %d written last are read. Clear out ended jobs.",
+                    self._folder,
+                    len(found),
+                    _MOST_FILES,
+                )
+                self._told_many = True
+            found = nlargest(_MOST_FILES, found, key=_written_s)
+        return sorted(found)
 
     def _load(self) -> dict[str, int]:
         if not self._state.exists():
@@ -115,6 +127,13 @@ class Tail:
             # Read from the begin again: a record that is sent twice counts once.
             _LOG.warning("gridpace-agent: telemetry is read from its begin again: %s", error)
             return {}
+
+
+def _written_s(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _lines(content: bytes, begin: int, most_bytes: int) -> tuple[list[bytes], int]:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.agents import config_file
 from trainer_hooks.agent import sender as sender_module
+from trainer_hooks.agent import tail as tail_module
 from trainer_hooks.agent.config import read_config
 from trainer_hooks.agent.secret import Secret
 from trainer_hooks.agent.sender import TelemetrySender
@@ -351,3 +352,16 @@ def test_a_token_that_is_too_short_is_refused(spot, monkeypatch):
     monkeypatch.setenv("GRIDPACE_TOKEN", "short")
     with pytest.raises(AgentError, match=r"GRIDPACE_TOKEN.* fewer than 8"):
         read_config(config_file(spot, "[telemetry]\nfolder = /t\nserver = https://x\n"))
+
+
+def test_of_too_many_files_those_written_last_are_read_and_that_is_told_once(tmp_path, written, monkeypatch, caplog):
+    monkeypatch.setattr(tail_module, "_MOST_FILES", 2)
+    for second, name in enumerate(("c", "b", "a", "d")):
+        file = written / f"{name}.jsonl"
+        file.write_text(f'{{"from": "{name}"}}\n', encoding="utf-8")
+        os.utime(file, (second, second))
+    tail = Tail(written, tmp_path / "read.json")
+    taken = tail.take(1_000_000)
+    assert taken.content == b'{"from": "a"}\n{"from": "d"}\n'
+    tail.take(1_000_000)
+    assert caplog.text.count("has 4 files of telemetry; the 2 written last are read") == 1
