@@ -15,7 +15,6 @@ from planner.outages import derated
 from planner.outcome import Outcome
 from planner.respond.outage import answer_outage
 from planner.respond.respond import respond
-from planner.rolling.behind import GOES_ON
 from planner.service.planning_jobs import SERVICE
 from planner.service.publishing import MADE_FROM, POLICY, Made, inputs_of, put_forward, stored_calendar
 from planner.service.standing import due, first_told, followed_at, latest, outages_of, told
@@ -147,7 +146,7 @@ def _before(session: Session, header: Calendar, title: str) -> tuple[Calendar, l
 
     What was answered in between is not in it, and is answered again as soon as the new one is in force.
     """
-    while (event := header.inputs.get("event")) is not None and GOES_ON not in header.inputs:
+    while (event := header.inputs.get("event")) is not None and "name" in event:
         before = stored_calendar(session, event["answered_from"])
         if event["name"] == title:
             return before

@@ -105,6 +105,7 @@ def _went_on(worker: Worker, site: Site, current: str, now: datetime) -> str:
         options=PlanOptions(site.plan.gap_target, site.plan.time_limit_s, site.plan.method),
     )
     if _same(found.outcome.runs, runs):
+        worker.clear("approval", _WEEK)
         return f"; calendar {current} stands for the rest of the running week"
     inputs = {
         "site": worker.site_file.read_bytes(),

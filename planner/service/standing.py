@@ -10,7 +10,6 @@ from planner.errors import ConfigError, GridpaceError
 from planner.evaluate.event_limits import promised_limits
 from planner.ledger.decisions import APPROVED, DRAFTED, SUPERSEDED, in_force, standing, standings
 from planner.ledger.events import PENDING, events, is_outage, pending
-from planner.rolling.behind import GOES_ON
 from planner.service.publishing import stored_header
 from planner.sources.openadr import events_from
 from planner.sources.outage_file import outage_from
@@ -153,7 +152,7 @@ def _is_urgent(row: EventRow) -> bool:
 
 def _knows(session: Session, header: Calendar, one: Told) -> bool:
     """Return whether a calendar was made knowing of an outage: by an answer in it, or by the plan below them."""
-    while (event := header.inputs.get("event")) is not None and GOES_ON not in header.inputs:
+    while (event := header.inputs.get("event")) is not None and "name" in event:
         if event["name"] == one.title:
             return True
         header = stored_header(session, event["answered_from"])

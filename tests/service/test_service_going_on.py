@@ -14,6 +14,7 @@ from planner.ledger.alarms import open_alarms
 from planner.ledger.decisions import in_force, standing
 from planner.ledger.events import receive
 from planner.rolling.behind import GOES_ON
+from planner.service.event_job import answer_events
 from planner.service.going_on import go_on_daily
 from planner.service.incoming import incoming_outage
 from planner.service.planning_jobs import publish_week, replan
@@ -21,6 +22,7 @@ from planner.service.publishing import stored_calendar
 from planner.service.stored_week import stored_week
 from planner.service.worker import Worker
 from planner.sources.cache import ResponseCache
+from planner.timegrid import iso
 from tests.served import Clock
 from tests.unit.test_replan_command import FROZEN, MONDAY, SITE, SLOT, grams, limits_w, write
 
@@ -133,3 +135,27 @@ def test_nothing_is_done_where_nobody_asks_or_the_week_ends(worker):
     text = worker.site_file.read_text(encoding="utf-8")
     worker.site_file.write_text(text.replace("daily = true", "daily = false"), encoding="utf-8")
     assert go_on_daily(worker) == ""
+
+
+def test_later_word_of_an_outage_is_answered_from_the_daily_plan_below_it(worker):
+    worker.clock.now = WEDNESDAY
+    write(worker.site_file.parent, grams([1, 5]))
+    go_on_daily(worker)
+    plan, _, _ = current(worker)
+    assert GOES_ON in plan.inputs
+
+    def word(**more):
+        document = {"id": "hv", "block": "hall", "cause": "a fuse", "capacity_kw": 0, "start": iso(WEDNESDAY), **more}
+        now = worker.clock.now
+        with worker.ledger.writing() as session:
+            receive(session, incoming_outage(json.dumps(document).encode(), worker.site, "halls", now), now)
+        assert answer_events(worker) == "1 events answered"
+
+    word()
+    first, _, _ = current(worker)
+    assert first.inputs["event"]["answered_from"] == plan.calendar_id
+    worker.clock.now = WEDNESDAY + timedelta(hours=2)
+    word(end=iso(worker.clock.now))
+    after, _, _ = current(worker)
+    assert after.calendar_id != first.calendar_id
+    assert after.inputs["event"]["answered_from"] == plan.calendar_id
