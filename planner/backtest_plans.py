@@ -23,6 +23,7 @@ from planner.forecast.lead_error import with_lead_error
 from planner.geography import one_site_only
 from planner.optimize import PlanOptions, plan
 from planner.publish import to_calendar
+from planner.site_options import site_options
 from power.tariff import Tariff
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def planned(
     money = _money(site, found.signals)
     weights, planned_by = ((CARBON, MONEY), ("carbon", "price")) if money else ((CARBON,), ("carbon",))
     unpriced = {} if money else {"price": np.zeros(_N_HOURS)}
-    options = PlanOptions(site.plan.gap_target, site.plan.time_limit_s, site.plan.method)
+    options = site_options(site)
     tasks, left_out = [], 0
     for i in range(0, len(found.origins), every_days):
         origin = found.origins[i]

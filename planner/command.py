@@ -22,6 +22,13 @@ ZONE_BASIS = click.option(
 PAST_OFFLINE = click.option("--offline", is_flag=True, help="Keep off the network; take the past from the cache alone.")
 OFFLINE = click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+WEEK = click.option(
+    "--week", metavar="YYYY-Www", help="ISO week, such as 2024-W20; the site file's, or the coming one."
+)
+TIME_LIMIT = click.option(
+    "--time-limit", metavar="S", type=float, help="Longest planning time, s. [default: the site file's]"
+)
+GAP = click.option("--gap", metavar="SHARE", type=float, help="Certified gap to stop at. [default: the site file's]")
 SITE_OPTION = click.option("--site", type=FILE, required=True, help="Site file that the calendar was made from.")
 ACTUAL = click.option(
     "--actual", is_flag=True, help="Replay it on the series as they were too, and show that beside the plan."

@@ -24,8 +24,8 @@ from planner.export.files import write_files
 from planner.export.report import report_html
 from planner.folders import LEDGER, REPORT
 from planner.gather import gather
-from planner.optimize import PlanOptions
 from planner.pipeline import plan_week, with_telemetry, write_outcome
+from planner.site_options import site_options
 from planner.timegrid import iso_week, zone
 from trainer_hooks.clock import Clock
 from trainer_hooks.governor import Governor
@@ -78,7 +78,7 @@ def demo(folder: Path, stage: Callable[[str], AbstractContextManager[None]]) -> 
     issued_at = start - timedelta(hours=6)
     with stage("gathering the made-up week"):
         week = gather(site, now=issued_at, issued_at=issued_at, offline=True)
-    outcome, found = plan_week(week, PlanOptions(site.plan.gap_target, _TIME_LIMIT_S, site.plan.method), stage)
+    outcome, found = plan_week(week, site_options(site, time_limit_s=_TIME_LIMIT_S), stage)
     told = write_outcome(folder, outcome, found)
     telemetry = folder / "telemetry" / outcome.calendar.calendar_id
     with stage(f"training in virtual time through the first {FOLLOWED_H:.0f} h"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.command import FILE
+from planner.command import AS_JSON, FILE, OFFLINE, SITE_OPTION
 from planner.errors import ConfigError
 from planner.json_output import json_errors, print_json
 from planner.terminal import clean_stdout, stage
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.command("explain", short_help="Explain a plan: what more would be worth, why then, what would mend it.")
 @click.argument("calendar", type=FILE)
 @click.argument("about", required=False, metavar="[RUN|BLOCK|HOUR]")
-@click.option("--site", type=FILE, required=True, help="Site file that the calendar was made from.")
+@SITE_OPTION
 @click.option(
     "--mends/--no-mends",
     default=True,
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     "--time-limit", metavar="S", type=float, help="Longest planning time of each mend, s. [default: the site file's]"
 )
 @click.option("--jobs", type=click.IntRange(1, 64), help="Processes to use. [default: one per processor]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
+@AS_JSON
+@OFFLINE
 def explain_command(
     calendar: Path,
     about: str | None,
@@ -98,13 +98,11 @@ def explained(
     """
     from planner.backtest_pool import in_processes
     from planner.config import load_site
-    from planner.optimize import PlanOptions
     from planner.optimize.explain import Asked, explain
     from planner.optimize.explain_parts import part_of
+    from planner.site_options import site_options
 
-    settings = load_site(site).plan
-    limit_s = settings.time_limit_s if time_limit_s is None else time_limit_s
-    options = PlanOptions(gap_target=settings.gap_target, time_limit_s=limit_s, method=settings.method)
+    options = site_options(load_site(site), time_limit_s=time_limit_s)
     return explain(
         week,
         header,

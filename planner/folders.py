@@ -9,12 +9,11 @@ from urllib.parse import quote
 
 from planner.errors import ConfigError
 from trainer_hooks.calendar import HEADER_FILE, CalendarError, read_runs
-from trainer_hooks.publish import POINTER
+from trainer_hooks.publish import CALENDARS, POINTER
 
 if TYPE_CHECKING:
     from trainer_hooks.contract import Calendar, RunCalendar
 
-CALENDARS = "calendars"
 REPORT = "report.html"
 LEDGER = "ledger.sqlite"
 

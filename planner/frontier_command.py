@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from planner.command import AS_JSON, DASK, FILE, JOBS, OFFLINE, instant
+from planner.command import AS_JSON, DASK, FILE, GAP, JOBS, OFFLINE, WEEK, instant
 from planner.json_output import json_errors, print_json
 from planner.terminal import clean_stdout, note, stage
 
@@ -21,14 +21,14 @@ from planner.terminal import clean_stdout, note, stage
     help="What plans are compared by, two or more, by commas.",
 )
 @click.option("--points", type=click.IntRange(3, 200), default=12, show_default=True, help="Plans wanted on the front.")
-@click.option("--week", metavar="YYYY-Www", help="ISO week, such as 2024-W20; the site file's, or the coming one.")
+@WEEK
 @JOBS
 @DASK
 @click.option(
     "--issued-at", metavar="TIME", help="Instant at which the plans count as made, with offset. [default: now]"
 )
 @click.option("--time-limit", metavar="S", type=float, help="Longest time for each plan, s. [default: the site file's]")
-@click.option("--gap", metavar="SHARE", type=float, help="Certified gap to stop at. [default: the site file's]")
+@GAP
 @AS_JSON
 @click.option("--output", type=FILE, metavar="FILE.html", help="Write the front as a page too.")
 @OFFLINE
@@ -63,13 +63,9 @@ def frontier_command(
         from planner.export.frontier_view import document, frontier_html, lines
         from planner.frontier.sweep import frontier
         from planner.frontier.task import point_of
-        from planner.optimize import PlanOptions
+        from planner.site_options import site_options
 
-        options = PlanOptions(
-            gap_target=made_from.plan.gap_target if gap is None else gap,
-            time_limit_s=made_from.plan.time_limit_s if time_limit is None else time_limit,
-            method=made_from.plan.method,
-        )
+        options = site_options(made_from, gap, time_limit)
         from planner.stochastic.of_bands import on_forecast
 
         gathered = on_forecast(gathered)  # a level holds on one path: a front is made on the forecast

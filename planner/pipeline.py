@@ -17,7 +17,7 @@ from planner.export.csv_files import slots_csv, windows_csv
 from planner.export.files import staged_files
 from planner.export.ics import calendar_ics
 from planner.export.report import report_html
-from planner.folders import CALENDARS, LEDGER, REPORT
+from planner.folders import LEDGER, REPORT
 from planner.kept_series import series_file, series_json
 from planner.ledger import Intake, Ledger
 from planner.optimize import PlanOptions
@@ -27,6 +27,7 @@ from planner.publish import publish, to_calendar
 from planner.stochastic.plan import plan
 from planner.summary import summary
 from planner.windows import by_windows, plan_by_windows
+from trainer_hooks.publish import CALENDARS
 
 if TYPE_CHECKING:
     from planner.accounts import CarbonAccounts

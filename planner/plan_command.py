@@ -6,22 +6,22 @@ from pathlib import Path
 
 import click
 
-from planner.command import AS_JSON, BROKEN_PROMISES, FILE, OFFLINE, instant, one_horizon
+from planner.command import AS_JSON, BROKEN_PROMISES, FILE, GAP, OFFLINE, TIME_LIMIT, WEEK, instant, one_horizon
 from planner.json_output import json_errors, print_json
 from planner.terminal import clean_stdout, note, stage
 
 
 @click.command("plan", short_help="Plan a week and publish its run calendar.")
 @click.argument("site", type=FILE)
-@click.option("--week", metavar="YYYY-Www", help="ISO week, such as 2024-W20; the site file's, or the coming one.")
+@WEEK
 @click.option("--month", metavar="YYYY-MM", help="Plan this month instead, such as 2024-05, window by window.")
 @click.option("--out", type=FILE, help="Folder to write into. [default: out/<site>/<ISO week or month>]")
 @AS_JSON
 @click.option(
     "--issued-at", metavar="TIME", help="Instant at which the plan counts as made, with offset. [default: now]"
 )
-@click.option("--time-limit", metavar="S", type=float, help="Longest planning time, s. [default: the site file's]")
-@click.option("--gap", metavar="SHARE", type=float, help="Certified gap to stop at. [default: the site file's]")
+@TIME_LIMIT
+@GAP
 @OFFLINE
 def plan_command(
     site: Path,
@@ -46,20 +46,14 @@ def plan_command(
             made_from, gathered = read_week(
                 site, week=horizon, issued_at=instant("--issued-at", issued_at), offline=offline
             )
-        from planner.carbon_budget import budget_missed
         from planner.folders import folder_name
         from planner.gang_facts import failure_lines, hold_line, point_notes
-        from planner.optimize import PlanOptions
         from planner.pipeline import plan_or_mends, write_outcome
-        from planner.summary import closing_lines, ended_early
+        from planner.site_options import site_options
+        from planner.summary import closing_lines, ended_early, fault_lines
         from planner.timegrid import horizon_name
 
-        options = PlanOptions(
-            gap_target=made_from.plan.gap_target if gap is None else gap,
-            time_limit_s=made_from.plan.time_limit_s if time_limit is None else time_limit,
-            method=made_from.plan.method,
-            windows_h=made_from.plan.windows_h or 0.0,
-        )
+        options = site_options(made_from, gap, time_limit)
         for label in (*gathered.labels, *point_notes(gathered)):
             note(f"note: {label}")
         outcome, found = plan_or_mends(gathered, options, stage)
@@ -67,14 +61,8 @@ def plan_command(
         folder = out or Path("out") / folder_name(gathered.site) / name
         with stage("writing"):
             told = write_outcome(folder, outcome, found)
-        for short in outcome.calendar.shortfalls:
-            note(f"not kept: {short.sentence}")
-        for sentence in budget_missed(outcome.calendar):
-            note(f"not kept: {sentence}")
-        for violation in outcome.evaluation.violations:
-            note(f"broken: {violation.sentence}")
-        if not outcome.evaluation.clean:
-            note("note: the calendar in force stays as it was; this one is published beside it and not followed.")
+        for line in fault_lines(outcome):
+            note(line)
         if found.status != "optimal":
             note(f"note: {ended_early(found, options.time_limit_s)}")
     if as_json:

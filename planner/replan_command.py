@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.command import BROKEN_PROMISES, FILE, instant
+from planner.command import AS_JSON, BROKEN_PROMISES, FILE, GAP, OFFLINE, TIME_LIMIT, instant
 from planner.errors import ConfigError
 from planner.json_output import json_errors, print_json
 from planner.terminal import clean_stdout, note, stage
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 @click.option(
     "--at", metavar="TIME", help="Instant of decision, with offset; nothing before it changes. [default: now]"
 )
-@click.option("--time-limit", metavar="S", type=float, help="Longest planning time, s. [default: the site file's]")
-@click.option("--gap", metavar="SHARE", type=float, help="Certified gap to stop at. [default: the site file's]")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("--offline", is_flag=True, help="Keep off the network; serve series from the cache alone.")
+@TIME_LIMIT
+@GAP
+@AS_JSON
+@OFFLINE
 def replan_command(
     site: Path,
     out: Path | None,
@@ -48,7 +48,7 @@ def replan_command(
         now = (instant("--at", at) or datetime.now(UTC)).replace(microsecond=0)
         gone_on, folder = _gone_on(site, out, now, time_limit, gap, offline=offline)
         from planner.pipeline import write_outcome
-        from planner.summary import closing_lines
+        from planner.summary import closing_lines, fault_lines
 
         outcome = gone_on.outcome
         with stage("writing"):
@@ -61,12 +61,8 @@ def replan_command(
                 )
         if gone_on.note:
             note(f"note: {gone_on.note}")
-        for short in outcome.calendar.shortfalls:
-            note(f"not kept: {short.sentence}")
-        for violation in outcome.evaluation.violations:
-            note(f"broken: {violation.sentence}")
-        if not outcome.evaluation.clean:
-            note("note: the calendar in force stays as it was; this one is published beside it and not followed.")
+        for line in fault_lines(outcome):
+            note(line)
     if as_json:
         print_json(told)
     else:
@@ -82,14 +78,15 @@ def _gone_on(
 ) -> tuple[GoneOn, Path]:
     from planner.config import load_site
     from planner.config.uncertainty_table import RollingTable
-    from planner.folders import CALENDARS, folder_name, read_published
+    from planner.folders import folder_name, read_published
     from planner.gather import gather
     from planner.going_on import go_on
     from planner.inputs import week_of
-    from planner.optimize import PlanOptions
     from planner.rolling.behind import ahead_tokens
+    from planner.site_options import site_options
     from planner.sources.cache import ResponseCache, default_folder
     from planner.timegrid import horizon_name, week_name, zone
+    from trainer_hooks.publish import CALENDARS
 
     with stage("reading the calendar in force, its series and today's"):
         made_from = load_site(site_file)
@@ -110,11 +107,7 @@ def _gone_on(
     for label in fresh.labels:
         note(f"note: {label}")
     how = made_from.plan.rolling or RollingTable()
-    options = PlanOptions(
-        gap_target=made_from.plan.gap_target if gap is None else gap,
-        time_limit_s=made_from.plan.time_limit_s if time_limit is None else time_limit,
-        method=made_from.plan.method,
-    )
+    options = site_options(made_from, gap, time_limit)
     with stage("planning from the calendar in force, and having that judged"):
         found = go_on(
             before,

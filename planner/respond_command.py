@@ -82,12 +82,13 @@ def _answered(
     events: tuple[Path, ...], site: Path, out: Path | None, now: datetime, meter: Path | None, *, offline: bool
 ) -> tuple[Response, list[RunCalendar], Path]:
     from planner.config import load_site
-    from planner.folders import CALENDARS, folder_name, read_published
+    from planner.folders import folder_name, read_published
     from planner.geography import one_site_only
     from planner.inputs import week_of
     from planner.respond.respond import respond
     from planner.sources.openadr import read_events
     from planner.timegrid import week_name, zone
+    from trainer_hooks.publish import CALENDARS
 
     with stage("reading the events and the calendar in force"):
         asked = [event for path in events for event in read_events(path, now)]
@@ -139,7 +140,7 @@ def _measured(
 
 
 def _files(folder: Path, response: Response) -> dict[str, Path]:
-    from planner.folders import CALENDARS
+    from trainer_hooks.publish import CALENDARS
 
     if not response.changes:
         return {}
@@ -158,11 +159,12 @@ def _write(
 ) -> None:
     from planner.evaluate import carbon_per_it_kwh
     from planner.export.files import staged_files
-    from planner.folders import CALENDARS, LEDGER
+    from planner.folders import LEDGER
     from planner.kept_series import series_file, series_json
     from planner.ledger import Ledger
     from planner.pipeline import judged, shown
     from planner.publish import publish
+    from trainer_hooks.publish import CALENDARS
 
     week = response.answer.question.week
     outcome = judged(week, response.after, runs) if in_force else None

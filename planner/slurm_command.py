@@ -58,7 +58,8 @@ def slurm_command(
     from planner.export.files import write_files
     from planner.export.slurm import SlurmSite, read_pairs, reservations_script, submit_script
     from planner.export.slurm_grants import epilog_script, prolog_script
-    from planner.folders import CALENDARS, read_published
+    from planner.folders import read_published
+    from trainer_hooks.publish import CALENDARS
 
     header, runs, home = read_published(calendar)
     names = [run.run for run in runs]

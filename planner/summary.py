@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from planner.carbon_budget import budget_missed
 from planner.export import agreements_view, geography_view, moves_view, own_supply, power_view, wording
 from planner.gang_facts import failure_note, gang_facts, points_left_out
 from planner.timegrid import horizon_name, iso
@@ -151,6 +152,17 @@ def _savings(savings: Savings | None, reason: str) -> dict[str, float | str | No
     if savings is None:
         return {"carbon_pct": None, "cost_pct": None, "energy_pct": None, "reason": reason}
     return asdict(savings)
+
+
+def fault_lines(outcome: Outcome) -> tuple[str, ...]:
+    """Return a line for each promise that a plan does not keep, and what becomes of one that breaks any in silence."""
+    left = "note: the calendar in force stays as it was; this one is published beside it and not followed."
+    return (
+        *(f"not kept: {short.sentence}" for short in outcome.calendar.shortfalls),
+        *(f"not kept: {sentence}" for sentence in budget_missed(outcome.calendar)),
+        *(f"broken: {violation.sentence}" for violation in outcome.evaluation.violations),
+        *(() if outcome.evaluation.clean else (left,)),
+    )
 
 
 def closing_lines(outcome: Outcome, files: Mapping[str, str]) -> tuple[str, ...]:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from planner.command import FILE, OFFLINE, instant
+from planner.command import FILE, OFFLINE, WEEK, instant
 from planner.json_output import json_errors, print_json
 from planner.terminal import clean_stdout, note, stage
 
 
 @click.command("thermal", short_help="Report what a week does to the cooling, for facility staff.")
 @click.argument("site", type=FILE)
-@click.option("--week", metavar="YYYY-Www", help="ISO week, such as 2024-W20; the site file's, or the coming one.")
+@WEEK
 @click.option("--out", type=FILE, help="Folder of the week. [default: out/<site>/<ISO week>]")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object and nothing else.")
 @click.option(

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from planner.calibration import block_of
 from planner.config import load_site
 from planner.errors import ConfigError
-from planner.folders import CALENDARS, folder_name, read_published
+from planner.folders import folder_name, read_published
 from planner.geography import one_site_only
 from planner.outlook import gather_signals
 from planner.sources.cache import ResponseCache, default_folder
 from planner.sources.plant_telemetry import read_plant_telemetry
 from planner.thermal_outlook import thermal_outlook
 from planner.timegrid import coming_week, iso_week, to_utc, week_name, zone
-from trainer_hooks.publish import POINTER
+from trainer_hooks.publish import CALENDARS, POINTER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

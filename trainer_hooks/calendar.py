@@ -37,7 +37,7 @@ from trainer_hooks.contract import (
     Window,
 )
 from trainer_hooks.errors import CalendarError
-from trainer_hooks.publish import POINTER, publish_folder
+from trainer_hooks.publish import CALENDARS, POINTER, publish_folder
 from trainer_hooks.rules import check_calendar, check_id, check_run
 from trainer_hooks.strictjson import REWRITE, dump_object, parse_object, read_bytes
 
@@ -74,7 +74,6 @@ HEADER_FILE = "calendar.json"
 _HEADER_LIMIT_BYTES = 256 * 1024 * 1024
 _NAMED = 8  # of a calendar's runs, in a sentence
 _RUN_LIMIT_BYTES = 16 * 1024 * 1024
-_WITHIN = "calendars"
 _POINTER_LIMIT_BYTES = 256
 _ENCODED_NAME_LIMIT = 200
 
@@ -290,8 +289,8 @@ def current_folder(folder: Path) -> Path:
         CalendarError: There is no pointer, or it does not hold a calendar id.
     """
     root = Path(folder)
-    if not (root / POINTER).is_file() and (root / _WITHIN / POINTER).is_file():
-        root = root / _WITHIN
+    if not (root / POINTER).is_file() and (root / CALENDARS / POINTER).is_file():
+        root = root / CALENDARS
     pointer = root / POINTER
     calendar_id = read_bytes(pointer, _POINTER_LIMIT_BYTES).decode("ascii", "replace").strip()
     check_id(calendar_id, str(pointer))

@@ -14,6 +14,8 @@ from pathlib import Path
 from trainer_hooks.errors import CalendarError
 
 POINTER = "current"
+CALENDARS = "calendars"
+"""Folder of published calendars in the folder that `gridpace plan` writes."""
 _STAGED = re.compile(r"\.[A-Za-z0-9_-]+\.[0-9a-f]{16}")
 _LEFT_BEHIND_S = 3600.0  # no one takes that long from staging to the rename: whoever staged it was killed
 # Files secured at the same time share one write of the file system's journal, most of what each alone waits for.
@@ -49,7 +51,7 @@ def publish_folder(root: Path, name: str, files: Mapping[str, bytes], *, in_forc
             # Another publisher may have won the race; then its folder is the one compared below.
             with suppress(FileExistsError):
                 _rename_new(staging, target)
-            _sync_folder(root)
+            sync_folder(root)
         if _tree(target) != dict(files):
             raise CalendarError(
                 str(target),
@@ -59,7 +61,7 @@ def publish_folder(root: Path, name: str, files: Mapping[str, bytes], *, in_forc
         if in_force:
             write_file(pointer, f"{name}\n".encode("ascii"))
             pointer.replace(root / POINTER)
-            _sync_folder(root)
+            sync_folder(root)
         _sweep(root)
     except OSError as error:
         raise CalendarError(
@@ -95,7 +97,7 @@ def _write_tree(folder: Path, files: Mapping[str, bytes]) -> None:
         # The first refusal ends the walk, which takes back what has not begun.
         list(writers.map(write_file, [folder / file for file in files], files.values()))
     for parent in parents:
-        _sync_folder(parent)
+        sync_folder(parent)
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -119,7 +121,12 @@ def _rename_new(staging: Path, target: Path) -> None:
         raise
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk.
+
+    Raises:
+        OSError: The disk refused.
+    """
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -100,6 +100,12 @@ def events(session: Session, site: str, most: int = 100) -> Sequence[EventRow]:
     return session.scalars(found).all()
 
 
+def first_version(session: Session, site: str, event: str) -> EventRow | None:
+    """Return the first version of an event that came, or None where none did."""
+    found = select(EventRow).where(EventRow.site == site, EventRow.event == event).order_by(EventRow.number).limit(1)
+    return session.scalars(found).first()
+
+
 def newest_event(session: Session, site: str) -> int:
     """Return the number of the last version of an event that came, 0 before the first."""
     return session.scalar(select(func.max(EventRow.number)).where(EventRow.site == site)) or 0

@@ -50,7 +50,9 @@ class PoolTree:
         self._runs = {r: gang for r, gang in self._all.items() if not gang[0].moves}
         self.enough = np.inf
         """Bound at which the tree may stop; may be set while it grows."""
-        self._columns = [_settling(option) for gang in self._all.values() for option in gang]
+        settling = [_settling(option) for gang in self._all.values() for option in gang]
+        self._counts = [len(columns) for columns in settling]
+        self._columns = np.concatenate([np.empty(0, dtype=np.int64), *settling])
 
     @property
     def open(self) -> bool:
@@ -138,10 +140,10 @@ class PoolTree:
         lower, upper = [], []
         for r, gang in self._all.items():
             for k, option in enumerate(gang):
-                count = len(_settling(option))
-                lower += [1.0 if choice.get(r) == k and not option.moves else 0.0] * count
-                upper += [0.0 if r in choice and choice[r] != k else 1.0] * count
-        self._relaxation.bound_columns(np.concatenate(self._columns), np.array(lower), np.array(upper))
+                lower.append(1.0 if choice.get(r) == k and not option.moves else 0.0)
+                upper.append(0.0 if r in choice and choice[r] != k else 1.0)
+        ends = (np.repeat(end, self._counts) for end in (lower, upper))
+        self._relaxation.bound_columns(self._columns, *ends)
         return self._relaxation.solve(deadline, ROUNDS)
 
 

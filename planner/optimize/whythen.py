@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from planner.optimize.duals import price
-from planner.optimize.extract import options_used, stays_of
+from planner.optimize.extract import on_slots, options_used, stays_of
 from planner.optimize.fixed import fix_values
 from planner.optimize.room import crowded_slots
 from planner.optimize.solver import Highs
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from planner.moves import Stay
     from planner.optimize.duals import Priced
     from planner.optimize.fixed import Fixed, Worth
-    from planner.optimize.places import OptionPlaces
     from planner.optimize.supply import BlockColumns
     from planner.week import Week
 
@@ -114,12 +113,6 @@ def _hours(fixed: Fixed, run: int) -> Hours:
     return Hours(used[0].pool, tuple((s.first, s.after) for s in stays), stays if used[0].moves else ())
 
 
-def _on(option: OptionPlaces, x: npt.NDArray[np.float64], n_slots: int) -> npt.NDArray[np.bool_]:
-    on = np.zeros(n_slots, dtype=bool)
-    on[option.slots] = x[option.on_of_row] > 0.5
-    return on
-
-
 def _searched(
     fixed: Fixed, run: int, window: tuple[int, int]
 ) -> tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.float64], float]:
@@ -199,7 +192,7 @@ def _crowded(fixed: Fixed, run: int, pool: str, window: tuple[int, int]) -> int:
     mine, others = np.zeros(week.grid.n_slots, dtype=bool), []
     for r, options in enumerate(fixed.places.gangs):
         for option in options:
-            on = _on(option, x, week.grid.n_slots)
+            on = on_slots(option, x, week.grid.n_slots)
             if r != run:
                 others.append((option.pool, option.gpus, on))
             elif option.pool == pool:

@@ -14,11 +14,11 @@ from planner.backtest_weeks import HORIZON, weather_of, week_at
 from planner.band import Band
 from planner.errors import DataUnavailable
 from planner.forecast.spread import LEVELS
-from planner.optimize import PlanOptions
 from planner.outlook import FIELDS
 from planner.replay.outcome import Replay, ways_of
 from planner.replay.roll import Manner
 from planner.replay.task import ReplayTask
+from planner.site_options import site_options
 from planner.stochastic.of_bands import with_uncertainty
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def replayed(
     Raises:
         DataUnavailable: No week has all hours of what came.
     """
-    options = PlanOptions(site.plan.gap_target, site.plan.time_limit_s, site.plan.method)
+    options = site_options(site)
     tasks = []
     for start in starts:
         came = came_in(site, history, start, how)

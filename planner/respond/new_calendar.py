@@ -74,7 +74,7 @@ def new_calendar(
         calendar_id=_UNNAMED,
         issued_at=week.issued_at,
         inputs={
-            **before.inputs,
+            **{key: value for key, value in before.inputs.items() if key != "rollback"},
             "week": {"sha256": week.sha256},
             "event": asked,
         },

@@ -6,12 +6,13 @@ columns of their own: all of them follow from the held slots by the program's ow
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.slots import places as places_of
+from planner.stochastic.hold import Held
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,21 +34,6 @@ limit is rounded up by a thousandth of a watt, which a full block would not carr
 done."""
 FLOW_SLACK = 1e-6
 """Power units by which a passed flow may differ: published figures are rounded."""
-
-
-@dataclass(frozen=True)
-class Held:
-    """A program with what has passed held.
-
-    Args:
-        matrix: The program.
-        offset: Constant part of the objective: what all changes that the costs are counted from would come to.
-        start: Values of `Places.choices` with which all goes on as announced, as far as it can, shape (C,).
-    """
-
-    matrix: Matrix
-    offset: float
-    start: npt.NDArray[np.float64]
 
 
 def held(program: Program, places: Places, matrix: Matrix, in_force: InForce) -> Held:

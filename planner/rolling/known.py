@@ -83,14 +83,17 @@ def _band(band: Band, signals: Signals, fresh: Signals, slot: int) -> Band:
     now, newest = getattr(signals, band.signal, None), getattr(fresh, band.signal, None)
     if now is None or newest is None:
         return band
-    quantiles, paths = _moved(band.quantiles, now, newest), _moved(band.paths, now, newest)
-    quantiles[:, :slot], paths[:, :slot] = now[:slot], now[:slot]
+    quantiles, paths = (_around(values, now, newest, slot) for values in (band.quantiles, band.paths))
     return replace(band, quantiles=quantiles, paths=paths)
 
 
-def _moved(values: Floats, now: Floats, newest: Floats) -> Floats:
-    """Return values around a forecast as they lie around what is made of it; carbon intensity is not below zero."""
-    return values.copy() if np.array_equal(now, newest) else np.maximum(values + (now - newest), 0.0)
+def _around(values: Floats, now: Floats, newest: Floats, slot: int) -> Floats:
+    """Return values around the newest forecast as they lie around what is made of it; what has passed is known."""
+    found = values + (now - newest)
+    # only carbon intensity is ever made of two forecasts, and that is not below zero
+    found = np.where(now == newest, values, np.maximum(found, 0.0))
+    found[:, :slot] = now[:slot]
+    return found
 
 
 def _signals(before: Signals, fresh: Signals, slot: int, fresh_share: float = 1.0) -> Signals:

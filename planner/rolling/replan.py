@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from planner.optimize.matrix import Matrix
     from planner.optimize.model import Program
     from planner.optimize.places import Places
-    from planner.rolling.held import Held
     from planner.rolling.in_force import InForce
     from planner.schedule import Plan, RunSchedule, Schedule
+    from planner.stochastic.hold import Held
     from planner.week import Week
 
 THAWED = "Not all that was ordered for the frozen hours can be kept by what is known now; it was planned anew."

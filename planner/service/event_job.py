@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from planner.accounts import carbon_accounts
 from planner.errors import ConfigError, GridpaceError, Infeasible
 from planner.ledger.decisions import APPROVED, decide, in_force, newest_decision
-from planner.ledger.events import PENDING, answered, newest_event
+from planner.ledger.events import PENDING, answered, first_version, newest_event
 from planner.ledger.service_tables import EventRow
 from planner.outages import derated
 from planner.outcome import Outcome
@@ -17,7 +17,7 @@ from planner.respond.outage import answer_outage
 from planner.respond.respond import respond
 from planner.service.planning_jobs import SERVICE
 from planner.service.publishing import MADE_FROM, POLICY, Made, inputs_of, put_forward, stored_calendar
-from planner.service.standing import due, first_told, followed_at, latest, outages_of, told
+from planner.service.standing import due, followed_at, latest, outages_of, told
 from planner.service.stored_week import stored_week
 from planner.timegrid import iso
 from power.events import Asked, within
@@ -55,11 +55,18 @@ def events_due(worker: Worker) -> list[int]:
         return due(session, worker.site, worker.clock().replace(microsecond=0))
 
 
-def answer_events(worker: Worker) -> str:
-    """Answer every event and outage that waits, or that the calendar in force no longer keeps, in order of coming."""
+def answer_events(worker: Worker, leads: Callable[[], bool] = lambda: True) -> str:
+    """Answer every event and outage that waits, or that the calendar in force no longer keeps, in order of coming.
+
+    Args:
+        worker: What jobs work with.
+        leads: Whether this instance still works the jobs off; where it does not, the rest is left to the one that does.
+    """
     now, count = worker.clock().replace(microsecond=0), 0
     failed: list[GridpaceError] = []
     for number in events_due(worker):
+        if not leads():
+            break
         with worker.ledger.reading() as session:
             row = session.get_one(EventRow, number)
         title = row.event
@@ -111,7 +118,7 @@ def _answer(worker: Worker, asked: Told, now: datetime) -> tuple[str, str | None
     with worker.ledger.reading() as session:
         current = followed_at(session, worker.site, at)
         if current is None:
-            if at > now:
+            if at > now or asked.outage is not None:
                 outcome = f"waits: no calendar covers {iso(at)} yet"
                 _tell(worker, asked.title, "amber", outcome, "approve a calendar of that time")
                 return None
@@ -120,11 +127,11 @@ def _answer(worker: Worker, asked: Told, now: datetime) -> tuple[str, str | None
         since = None
         if asked.outage is not None and (before := _before(session, header, asked.title)) is not None:
             # Later word of the same outage: answered from what was to be without it.
-            (header, runs), since = before, first_told(session, worker.site, asked.event)
+            first = first_version(session, worker.site, asked.event)
+            (header, runs), since = before, None if first is None else first.received_at
         site, week = stored_week(session, header, worker.site_file)
-        failed = [
-            one for one in outages_of(session, worker.site, week.grid.start, week.grid.end) if one != asked.outage
-        ]
+        known = outages_of(session, worker.site, week.grid.start, week.grid.end)
+        failed = [one for one in known if one != asked.outage]
         inputs = {name: content for name, content in inputs_of(session, current).items() if name in MADE_FROM}
         events = _with_standing(session, worker.site, asked, week.grid, now)
     agreed, flexible = site.demand_response, site.flexibility

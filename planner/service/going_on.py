@@ -14,12 +14,12 @@ from planner.going_on import go_on
 from planner.ledger.decisions import APPROVED, REJECTED, decide, in_force, standing
 from planner.ledger.issued import issued_input
 from planner.ledger.reported import reported_tokens
-from planner.optimize import PlanOptions
 from planner.rolling.behind import ahead_tokens
 from planner.service.progress import progress_from, with_progress
-from planner.service.publishing import POLICY, REPORT, Made, objections, put_forward, stored_calendar
+from planner.service.publishing import POLICY, REPORT, SUMMARY, Made, objections, put_forward, stored_calendar
 from planner.service.standing import due, outages_of
 from planner.service.stored_week import stored_week
+from planner.site_options import site_options
 from planner.summary import summary
 from planner.timegrid import horizon_name, zone
 
@@ -51,10 +51,9 @@ def go_on_daily(worker: Worker) -> str:
     with worker.ledger.reading() as session:
         current = in_force(session, site.name, now)
         stands = None if current is None else standing(session, current)
+        failed = [] if stands is None else outages_of(session, worker.site, now, stands.valid_until)
     if current is None or stands is None or not stands.valid_from <= now < stands.valid_until - _LAST:
         return ""
-    with worker.ledger.reading() as session:
-        failed = outages_of(session, worker.site, now, stands.valid_until)
     if failed:
         names = ", ".join(outage.name for outage in failed)
         return f"; the running week is left as it was answered while an outage lasts ({names})"
@@ -102,7 +101,7 @@ def _went_on(worker: Worker, site: Site, current: str, now: datetime) -> str:
         change_cost_per_gpu_h=how.change_cost_per_gpu_h,
         fresh_share=how.fresh_share,
         ahead=ahead,
-        options=PlanOptions(site.plan.gap_target, site.plan.time_limit_s, site.plan.method),
+        options=site_options(site),
     )
     if _same(found.outcome.runs, runs):
         worker.clear("approval", _WEEK)
@@ -111,7 +110,7 @@ def _went_on(worker: Worker, site: Site, current: str, now: datetime) -> str:
         "site": worker.site_file.read_bytes(),
         **({} if kept is None else {"progress": kept.content}),
         REPORT: report_html(found.outcome),
-        "summary": json.dumps(summary(found.outcome, found.found, {}), allow_nan=False).encode(),
+        SUMMARY: json.dumps(summary(found.outcome, found.found, {}), allow_nan=False).encode(),
     }
     with worker.ledger.reading() as session:
         changed = _has_changed(session, worker, current)

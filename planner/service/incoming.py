@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +12,7 @@ from planner.errors import ConfigError
 from planner.ledger.events import Received, outage_key
 from planner.sources.openadr import events_from
 from planner.sources.outage_file import outage_from
+from planner.timegrid import iso
 
 _STAMPS = ("modificationDateTime", "createdDateTime")
 _MOST_EVENTS = 100
@@ -55,20 +57,24 @@ def incoming_events(body: bytes, site: str, by: str, now: datetime) -> list[Rece
     return found
 
 
-def incoming_outage(body: bytes, site: str, by: str, now: datetime) -> Received:
+def incoming_outage(
+    body: bytes, site: str, by: str, now: datetime, began: Callable[[str], datetime | None] = lambda _: None
+) -> Received:
     """Return the outage of a request's body.
 
     Args:
         body: The outage as JSON.
         site: The site.
         by: Whose token brought it.
-        now: Present instant, UTC: the start of an outage that names none.
+        now: Present instant, UTC: the start of an outage that names none, and of which there was no word before.
+        began: Returns the start of the first word of an outage by its name, UTC, or None where there was none.
 
     Raises:
         ConfigError: Something in it is not understood.
     """
-    outage = outage_from(body, "body", now)
-    document: dict[str, Any] = json.loads(body)
+    outage = outage_from(body, "body", now, began)
+    # The start is kept with what was sent, so that later word of it can go without.
+    document: dict[str, Any] = json.loads(body) | {"start": iso(outage.start)}
     content = _content(document, f"outage {outage.name[:60]!r}")
     return Received(
         site=site,

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, Field
+from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
-from planner.ledger.events import receive
+from planner.ledger.events import Received, receive
 from planner.ledger.intake import Intake
 from planner.service.calendar_routes import check_site
 from planner.service.guard import TELEMETRY_PATH, Refused
 from planner.service.incoming import incoming_events, incoming_outage
 from planner.service.roles import needs, state_of
+from planner.service.standing import outage_began
 from planner.service.state import ServiceState
 from planner.service.tokens import Principal
 from trainer_hooks.errors import CalendarError
@@ -120,22 +124,13 @@ async def events(
 
     An event that was changed later cannot be brought back by sending an earlier version: its receipt says "overtaken".
     """
-    check_site(request, site)
-    _need_type(request, {"application/json"})
     state = state_of(request)
-    body = await request.body()
-    now = state.clock()
-    found = incoming_events(body, state.site, principal.name, now)
-
-    def keep() -> list[EventReceipt]:
-        with state.ledger.writing() as session:
-            return [EventReceipt(event=one.event, receipt=receive(session, one, now)) for one in found]
-
-    receipts = await run_in_threadpool(keep)
-    state.bell.ring()
-    for receipt in receipts:
-        state.counts.add("grid_events", receipt.receipt)
-    return receipts
+    return await _receive(
+        request,
+        site,
+        "grid_events",
+        lambda _, body, now: incoming_events(body, state.site, principal.name, now),
+    )
 
 
 @router.post(
@@ -151,21 +146,34 @@ async def outages(
 
     Later word of it has the same id and a later `modificationDateTime`: another end, more or less that is left.
     """
+    state = state_of(request)
+
+    def read(session: Session, body: bytes, now: datetime) -> list[Received]:
+        return [incoming_outage(body, state.site, principal.name, now, partial(outage_began, session, state.site))]
+
+    (receipt,) = await _receive(request, site, "outages", read)
+    return receipt
+
+
+async def _receive(
+    request: Request, site: str, counted: str, read: Callable[[Session, bytes, datetime], list[Received]]
+) -> list[EventReceipt]:
+    """Keep what comes to be answered, all of it or nothing, and have it looked at now."""
     check_site(request, site)
     _need_type(request, {"application/json"})
-    state = state_of(request)
-    body = await request.body()
-    now = state.clock()
-    found = incoming_outage(body, state.site, principal.name, now)
+    state, body = state_of(request), await request.body()
 
-    def keep() -> EventReceipt:
+    def keep() -> list[EventReceipt]:
+        now = state.clock()
         with state.ledger.writing() as session:
-            return EventReceipt(event=found.event, receipt=receive(session, found, now))
+            found = read(session, body, now)
+            return [EventReceipt(event=one.event, receipt=receive(session, one, now)) for one in found]
 
-    receipt = await run_in_threadpool(keep)
+    receipts = await run_in_threadpool(keep)
     state.bell.ring()
-    state.counts.add("outages", receipt.receipt)
-    return receipt
+    for receipt in receipts:
+        state.counts.add(counted, receipt.receipt)
+    return receipts
 
 
 def _take_in(state: ServiceState, body: bytes) -> Intake:

@@ -12,7 +12,6 @@ from planner.export.report import report_html
 from planner.gather import gather
 from planner.ledger.decisions import APPROVED, DRAFTED, Standing, decide, standings
 from planner.ledger.issued import issued_input
-from planner.optimize import PlanOptions
 from planner.outages import derated
 from planner.outlook import gather_signals
 from planner.pipeline import plan_or_mends
@@ -20,6 +19,7 @@ from planner.service.going_on import go_on_daily
 from planner.service.progress import progress_json, progress_until, with_progress
 from planner.service.publishing import POLICY, REPORT, SUMMARY, Made, objections, put_forward
 from planner.service.standing import outages_of
+from planner.site_options import site_options
 from planner.summary import summary
 from planner.timegrid import TimeGrid, coming_week, iso, iso_week, zone
 
@@ -113,8 +113,7 @@ def _make(worker: Worker, site: Site, why: str) -> Outcome:
     week = gather(with_progress(site, stand), now=worker.clock(), offline=worker.offline, cache=worker.cache)
     with worker.ledger.reading() as session:
         week = derated(week, outages_of(session, worker.site, week.grid.start, week.grid.end))
-    options = PlanOptions(gap_target=site.plan.gap_target, time_limit_s=site.plan.time_limit_s)
-    outcome, found = plan_or_mends(week, options, _silent)
+    outcome, found = plan_or_mends(week, site_options(site), _silent)
     inputs = {
         "site": worker.site_file.read_bytes(),
         "progress": progress_json(stand),

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from apscheduler.executors.pool import ThreadPoolExecutor
@@ -257,7 +258,7 @@ class Schedule:
     def _answer_events(self) -> bool:
         if not events_due(self._worker):
             return True
-        return run_job(self._worker, EVENTS, answer_events)
+        return run_job(self._worker, EVENTS, partial(answer_events, leads=lambda: self._prompt is not None))
 
     def _end(self, *, wait: bool) -> None:
         prompt, self._prompt = self._prompt, None

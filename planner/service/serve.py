@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from planner.config import load_site
 from planner.errors import ConfigError
 from planner.ledger import Ledger
 from planner.service.connections import allow_connections
@@ -26,7 +25,7 @@ from planner.service.shelf import Shelf
 from planner.service.state import Limits, ServiceState
 from planner.service.tokens import TokenBook
 from planner.service.web import create_app
-from planner.service.worker import Worker
+from planner.service.worker import Worker, weekly_site
 from planner.sources.cache import ResponseCache, default_folder
 from planner.timegrid import iso_week, zone
 from trainer_hooks.agent.secret import read_secret
@@ -89,7 +88,7 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
         ConfigError: A file is wrong, the week that it names is over, the address is taken, or strangers could reach it
             without tokens.
     """
-    site = load_site(settings.site_file)
+    site = weekly_site(settings.site_file)
     if settings.works:
         _check_week(site, settings.site_file)
     if settings.tokens is None and not _is_loopback(settings.host):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from planner.errors import ConfigError, GridpaceError
 from planner.evaluate.event_limits import promised_limits
 from planner.ledger.decisions import APPROVED, DRAFTED, SUPERSEDED, in_force, standing, standings
-from planner.ledger.events import PENDING, events, is_outage, pending
+from planner.ledger.events import PENDING, events, first_version, is_outage, outage_key, pending
+from planner.rolling.behind import GOES_ON
 from planner.service.publishing import stored_header
 from planner.sources.openadr import events_from
 from planner.sources.outage_file import outage_from
@@ -105,9 +106,10 @@ def latest(session: Session, site: str) -> list[Told]:
     return sorted(found, key=lambda one: one.number)
 
 
-def first_told(session: Session, site: str, event: str) -> datetime:
-    """Return when the first version of an event came, UTC."""
-    return min(row.received_at for row in events(session, site, _MOST) if row.event == event)
+def outage_began(session: Session, site: str, name: str) -> datetime | None:
+    """Return the start of the first word of an outage, UTC, or None where there was none."""
+    row = first_version(session, site, outage_key(name))
+    return None if row is None else told(row).start
 
 
 def outages_of(session: Session, site: str, start: datetime, end: datetime) -> list[Outage]:
@@ -169,12 +171,23 @@ def _is_overtaken(session: Session, site: str, one: Told, now: datetime) -> bool
     if current is None or current == one.calendar_id:
         return False
     header = stored_header(session, current)
-    if "rollback" in header.inputs or _keeps(session, header, one):
+    if _keeps(session, header, one) or _is_waived(session, header, one):
         return False
     # A later answer that keeps this event too waits for a person: a new one would only take its place.
     drafts = [other for other in standings(session, site) if other.state == DRAFTED]
     waiting = [other.calendar_id for other in drafts if other.valid_until == answer.valid_until]
     return not any(_keeps(session, stored_header(session, name), one) for name in waiting)
+
+
+def _is_waived(session: Session, header: Calendar, one: Told) -> bool:
+    """Return whether a person went back to a calendar since an event came, and what is in force goes on from that."""
+    while "rollback" not in header.inputs:
+        event, goes_on = (header.inputs.get(key, {}) for key in ("event", GOES_ON))
+        before = event.get("answered_from") if "name" in event else goes_on.get("from")
+        if before is None:
+            return False
+        header = stored_header(session, before)
+    return header.issued_at >= one.received_at
 
 
 def _keeps(session: Session, header: Calendar, one: Told) -> bool:

@@ -12,7 +12,7 @@ from planner.kept_series import series_from
 from planner.ledger.issued import issued_input
 from planner.rolling.behind import as_made_from
 from planner.service.progress import progress_from, with_progress
-from planner.timegrid import week_name, zone
+from planner.timegrid import horizon_name, zone
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -45,7 +45,7 @@ def stored_week(session: Session, header: Calendar, site_file: Path) -> tuple[Si
     site = site_from_text(text.content.decode(), site_file)
     if stood is not None:
         site = with_progress(site, progress_from(stood.content))
-    name = week_name(header.valid_from, zone(header.timezone))
+    name = horizon_name(header.valid_from, header.valid_until, zone(header.timezone))
     week = gather(site, week=name, now=header.issued_at, issued_at=header.issued_at, offline=True, kept=series)
     return site, as_made_from(week, header)
 

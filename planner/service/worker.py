@@ -52,9 +52,9 @@ class Worker:
         """Read the site file.
 
         Raises:
-            ConfigError: It has faults, or is of another site than the one that is served.
+            ConfigError: It has faults, names a month, or is of another site than the one that is served.
         """
-        site = load_site(self.site_file)
+        site = weekly_site(self.site_file)
         if site.name != self.site:
             raise ConfigError(
                 f"{self.site_file} describes {site.name[:60]!r} now, and this service serves {self.site[:60]!r}",
@@ -72,6 +72,22 @@ class Worker:
         """Close an alarm; returns whether it was open."""
         with self.ledger.writing() as session:
             return clear_alarm(session, self.site, kind, subject, self.clock())
+
+
+def weekly_site(file: Path) -> Site:
+    """Read the site file of a site that is planned week by week.
+
+    Raises:
+        ConfigError: It has faults, or names a month.
+    """
+    site = load_site(file)
+    if site.horizon.month:
+        raise ConfigError(
+            f"{file} names the month {site.horizon.month}",
+            why="the service plans week by week",
+            fix="take `month` out of [horizon], and plan months by `gridpace plan --month`",
+        )
+    return site
 
 
 Job = Callable[[Worker], str]

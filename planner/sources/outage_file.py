@@ -12,32 +12,38 @@ from trainer_hooks.errors import CalendarError
 from trainer_hooks.strictjson import parse_object
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trainer_hooks.strictjson import Node
 
 _KEYS = frozenset({"id", "block", "cause", "start", "end", "capacity_kw", "cdus_out", "modificationDateTime"})
 _LONGEST_TEXT = 200
 _MOST_KW = 1e9
-_FIX = "write it as docs/service.md shows: id, block, cause, start, end, and capacity_kw or cdus_out"
+_FIX = "write it as docs/outages.md shows: id, block, cause, start, end, and capacity_kw or cdus_out"
 
 
-def outage_from(content: bytes, file: str, now: datetime) -> Outage:
+def outage_from(
+    content: bytes, file: str, now: datetime, began: Callable[[str], datetime | None] = lambda _: None
+) -> Outage:
     """Return the outage of a document.
 
     Args:
         content: One JSON object.
         file: Name used in errors.
         now: Present instant, UTC: the start of an outage that names none.
+        began: Returns the start of the first word of an outage, UTC, or None where there was none: that of later word
+            that names none.
 
     Raises:
         ConfigError: A key is missing, unknown or out of reach; it names the key.
     """
     try:
-        return _outage(parse_object(content, file), now)
+        return _outage(parse_object(content, file), now, began)
     except CalendarError as error:
         raise ConfigError(error.what, error.why, _FIX) from error
 
 
-def _outage(node: Node, now: datetime) -> Outage:
+def _outage(node: Node, now: datetime, began: Callable[[str], datetime | None]) -> Outage:
     for key in sorted(set(node.value) - _KEYS):
         raise node.child(key[:40]).fault("there is no such key.")
     given = [key for key in ("capacity_kw", "cdus_out") if node.child(key).value is not None]
@@ -45,12 +51,13 @@ def _outage(node: Node, now: datetime) -> Outage:
         raise node.child("capacity_kw").fault(
             f"{' and '.join(given) or 'neither it nor cdus_out'} is given; one of the two says what is left."
         )
-    start = now if node.child("start").value is None else _instant(node.child("start"))
+    name = _text(node, "id")
+    start = (began(name) or now) if node.child("start").value is None else _instant(node.child("start"))
     end = None if node.child("end").value is None else _instant(node.child("end"))
     if end is not None and end < start:
         raise node.child("end").fault("it is before the start.")
     return Outage(
-        name=_text(node, "id"),
+        name=name,
         block=_text(node, "block"),
         start=start,
         end=end,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from planner.optimize.places import Places
     from planner.optimize.result import Terms
     from planner.schedule import Plan
+    from planner.stochastic.hold import Hold
     from planner.uncertainty import Uncertainty
     from planner.week import Signals, Week
 
@@ -54,29 +55,6 @@ EASY = 300
 """Whole columns up to which spells are moved."""
 TRIES = 60
 """Moves that are tried: each is a linear program over all paths."""
-
-
-class Held(Protocol):
-    """A program with a part of its columns held."""
-
-    @property
-    def matrix(self) -> Matrix:
-        """The program."""
-
-    @property
-    def offset(self) -> float:
-        """Constant part of the objective."""
-
-    @property
-    def start(self) -> Floats:
-        """Values of `Places.choices` of a plan to begin with, shape (C,)."""
-
-
-class Hold(Protocol):
-    """Holds what may not change any more."""
-
-    def __call__(self, program: Program, places: Places, matrix: Matrix) -> Held:
-        """Return the program with it held."""
 
 
 @dataclass(frozen=True)

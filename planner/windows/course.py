@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.optimize.extract import LIMIT_STEPS_PER_W
 from planner.optimize.scale.ground import Ground, Placed
 from planner.optimize.scale.powers import between
 from planner.precedence import tokens_up_to
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-STEP_W = 1e-3  # published limits are rounded up to it
 DONE_SHARE = 1e-6  # of the tokens up to a stage: less is rounding
 
 
@@ -127,7 +127,7 @@ class Course:
             return None
         speed = np.interp(limit_w[slots], points.limit_w, points.throughput)
         # limits were rounded up by less than a step, which no limit of power counts
-        lower = np.interp(limit_w[slots] - STEP_W, points.limit_w, points.throughput)
+        lower = np.interp(limit_w[slots] - 1.0 / LIMIT_STEPS_PER_W, points.limit_w, points.throughput)
         added = self._crowd.added_kw[table][: len(points.throughput)]
         kw = np.array([between(points.throughput, lower, added[:, b, slots]) for b in range(added.shape[1])])
         return Placed(table, option, float(one.gpus), slots, speed, kw * one.gpus)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.optimize.limits import POWER_MARGIN
+from planner.stochastic.hold import Held
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,15 +38,6 @@ class Handover:
     pools: Mapping[str, str | None]
     kept: Mapping[str, int]
     it_kw: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Held:
-    """A program with what is handed over held: see `planner.stochastic.plan.Held`."""
-
-    matrix: Matrix
-    offset: float
-    start: Floats
 
 
 def held(program: Program, places: Places, matrix: Matrix, *, handover: Handover) -> Held:

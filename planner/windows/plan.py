@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from planner.optimize import PlanOptions
     from planner.schedule import Plan
-    from planner.stochastic.plan import Hold
+    from planner.stochastic.hold import Hold
     from planner.week import Week
     from planner.windows.hold import Handover
 

@@ -11,10 +11,10 @@ import pytest
 from planner import pipeline
 from planner.errors import ExportError
 from planner.evaluate import carbon_per_it_kwh
-from planner.folders import CALENDARS
 from planner.schedule import Plan, Schedule
 from tests.outcomes import sample_outcome
 from trainer_hooks import publish as hooks_publish
+from trainer_hooks.publish import CALENDARS
 
 PLAN = Plan(Schedule((), ()), "optimal", 100.0, 99.2, 0.008, (("energy", 100.0),), (), 0.5, 3.25, (("rows", 7),))
 

@@ -83,7 +83,9 @@ def worker(tmp_path):
 
 def test_an_event_is_answered_while_a_job_takes_long_and_its_thread_ends_with_the_schedule(worker, monkeypatch):
     planning, go_on, answered_s = threading.Event(), threading.Event(), []
-    monkeypatch.setattr(schedule_module, "answer_events", lambda _: answered_s.append(time.monotonic()) or "answered")
+    monkeypatch.setattr(
+        schedule_module, "answer_events", lambda *_, **__: answered_s.append(time.monotonic()) or "answered"
+    )
     send(worker, event(7.5, id="first"))
 
     def plan(_):

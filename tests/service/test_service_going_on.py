@@ -11,14 +11,17 @@ import pytest
 from planner.going_on import go_on
 from planner.ledger import Ledger
 from planner.ledger.alarms import open_alarms
-from planner.ledger.decisions import in_force, standing
+from planner.ledger.decisions import in_force, standing, standings
 from planner.ledger.events import receive
 from planner.rolling.behind import GOES_ON
+from planner.service.decision_routes import decide_draft
 from planner.service.event_job import answer_events
 from planner.service.going_on import go_on_daily
 from planner.service.incoming import incoming_outage
 from planner.service.planning_jobs import publish_week, replan
-from planner.service.publishing import stored_calendar
+from planner.service.publishing import put_forward, stored_calendar
+from planner.service.shelf import Shelf
+from planner.service.state import ServiceState
 from planner.service.stored_week import stored_week
 from planner.service.worker import Worker
 from planner.sources.cache import ResponseCache
@@ -79,6 +82,39 @@ def test_an_outage_leaves_the_running_week_as_it_was_answered(worker):
     before, _, _ = current(worker)
     assert "left as it was answered while an outage lasts (hv)" in go_on_daily(worker)
     assert current(worker)[0].calendar_id == before.calendar_id
+
+
+def test_a_plan_that_was_overtaken_as_it_was_put_forward_is_rejected(worker, monkeypatch):
+    worker.clock.now = WEDNESDAY
+    write(worker.site_file.parent, grams([1, 5]))
+    before, _, _ = current(worker)
+
+    def meanwhile(*given, **named):
+        put_forward(*given, **named)
+        monkeypatch.setattr("planner.service.going_on.in_force", lambda *_: "another")
+
+    monkeypatch.setattr("planner.service.going_on.put_forward", meanwhile)
+    assert "another calendar came in force while the running week was planned anew" in go_on_daily(worker)
+    assert current(worker)[0].calendar_id == before.calendar_id
+    with worker.ledger.reading() as session:
+        states = [one.state for one in standings(session, worker.site)]
+    assert sorted(states) == ["approved", "rejected"]
+
+
+def test_the_alarm_of_a_daily_plan_is_closed_by_its_decision(worker):
+    text = worker.site_file.read_text(encoding="utf-8")
+    worker.site_file.write_text(text.replace('approve = "policy"', 'approve = "person"'), encoding="utf-8")
+    worker.clock.now = WEDNESDAY
+    write(worker.site_file.parent, grams([1, 5]))
+    go_on_daily(worker)
+    with worker.ledger.reading() as session:
+        assert {(row.kind, row.subject) for row in open_alarms(session, worker.site)} == {("approval", "running week")}
+        (draft,) = [one for one in standings(session, worker.site) if one.state == "drafted"]
+    shelf = Shelf(worker.ledger, worker.site, worker.clock)
+    state = ServiceState(worker.site, worker.ledger, shelf, None, worker.clock)
+    decide_draft(state, draft.calendar_id, "approve", by="me", why="w")
+    with worker.ledger.reading() as session:
+        assert open_alarms(session, worker.site) == []
 
 
 def test_a_plan_that_was_overtaken_while_it_was_made_is_let_go(worker, monkeypatch):

@@ -82,6 +82,15 @@ def test_a_site_that_is_called_otherwise_now_is_planned_by_no_job(make):
         assert not standings(session, "Werk Nord")
 
 
+def test_a_site_that_names_a_month_is_planned_by_no_job(make):
+    worker = make()
+    worker.site_file.write_text(f'[horizon]\nmonth = "2024-05"\n{SITE}', encoding="utf-8")
+    assert not run_job(worker, "replan", replan)
+    row = alarms(worker)["job", "red"]
+    assert "names the month 2024-05" in row.sentence
+    assert "`gridpace plan --month`" in row.action
+
+
 def test_a_week_is_drafted_daily_and_published_once_by_the_policy(make):
     worker = make(POLICY_SITE)
     assert "is a draft" in replan(worker)

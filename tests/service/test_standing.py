@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -18,6 +19,7 @@ from planner.service.incoming import incoming_outage
 from planner.service.planning_jobs import publish_week, replan
 from planner.service.publishing import roll_back, stored_calendar
 from planner.service.shelf import Shelf
+from planner.service.standing import _is_waived, latest, outage_began
 from planner.service.state import ServiceState
 from planner.service.stored_week import stored_week
 from planner.service.worker import Worker
@@ -237,3 +239,75 @@ def test_what_is_urgent_is_answered_first(make):
     break_down(worker)
     first, second = events_due(worker)
     assert first > second
+
+
+def limit_at(worker, start):
+    """A limit somewhat below what the calendar in force draws in two hours, kW."""
+    header, _ = followed(worker, start)
+    slot = round((start - header.valid_from) / timedelta(minutes=header.slot_minutes))
+    return 0.95 * min(header.blocks[0].import_kw[slot : slot + 2])
+
+
+def test_who_went_back_is_left_with_it_and_a_later_event_is_kept_all_the_same(make):
+    worker = make()
+    with worker.ledger.reading() as session:
+        plain = in_force(session, worker.site, MONDAY)
+    start = training(worker, hours=8)
+    assert send(worker, event(limit_at(worker, start), start, id="e1")) == "new"
+    assert answer_events(worker) == "1 events answered"
+    worker.clock.now += HOUR
+    roll_back(worker.ledger, plain, by="me", why="w", at=worker.clock())
+    back, _ = followed(worker, start)
+    assert "rollback" in back.inputs
+    assert events_due(worker) == []
+    worker.clock.now += HOUR
+    later = start + 4 * HOUR
+    assert send(worker, event(limit_at(worker, later), later, id="e2")) == "new"
+    assert answer_events(worker) == "1 events answered"
+    answer, _ = followed(worker, start)
+    assert answer.inputs["event"]["answered_from"] == back.calendar_id
+    assert "rollback" not in answer.inputs
+    # the first event stays waived in what goes on from there; of the second one nothing ever was
+    assert events_due(worker) == []
+    with worker.ledger.reading() as session:
+        first, second = latest(session, worker.site)
+        for header in (back, answer):
+            assert (_is_waived(session, header, first), _is_waived(session, header, second)) == (True, False)
+
+
+def test_later_word_needs_no_start(make):
+    worker = make()
+    start = training(worker)
+    worker.clock.now = start
+    break_down(worker)
+    assert answer_events(worker) == "1 events answered"
+    worker.clock.now = start + HOUR
+    document = {"id": "hv", "block": "hall", "cause": "a fuse", "capacity_kw": 0}
+    body = document | {"end": iso(start + HOUR / 2), "modificationDateTime": iso(worker.clock())}
+    with worker.ledger.writing() as session:
+        began = partial(outage_began, session, worker.site)
+        found = incoming_outage(json.dumps(body).encode(), worker.site, "halls", worker.clock(), began)
+        assert json.loads(found.content)["start"] == iso(start)
+        assert receive(session, found, worker.clock()) == "new"
+    assert answer_events(worker) == "1 events answered"
+    assert followed(worker, start + 2 * HOUR)[1].state == "run"
+
+
+def test_an_outage_without_a_calendar_waits_for_one(make):
+    worker = make()
+    worker.clock.now = datetime(2024, 6, 12, 10, tzinfo=UTC)  # no calendar was ever made of that week
+    break_down(worker)
+    assert answer_events(worker) == "0 events answered"
+    assert ("outage", "outage hv") in alarms(worker)
+    assert list(outcomes(worker).values()) == ["pending"]
+
+
+def test_who_has_lost_the_schedule_answers_no_more(make):
+    worker = make()
+    start = training(worker)
+    worker.clock.now = start - 2 * HOUR
+    for name in ("e1", "e2"):
+        assert send(worker, event(7.4, start, id=name)) == "new"
+    leads = iter((True, False))
+    assert answer_events(worker, lambda: next(leads)) == "1 events answered"
+    assert len(events_due(worker)) == 1

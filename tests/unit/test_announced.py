@@ -132,3 +132,16 @@ def test_series_that_go_on_say_what_they_are():
     )
     assert "75% of the newest forecast and 25%" in found.labels[-1]
     assert series_until(before, newest, 2).labels == newest.labels
+
+
+def test_what_may_be_below_zero_stays_so_in_bands_that_go_on():
+    before = tiny_week(n_slots=4, price_per_kwh=0.3, dry_bulb_c=4.0)
+    newest = tiny_week(n_slots=4, price_per_kwh=0.1, dry_bulb_c=-9.0)
+    bands = tuple(
+        Band(name, "made up", START, (0.1, 0.9), np.array([[low] * 4, [high] * 4]), np.array([[low] * 4]))
+        for name, low, high in (("price_per_kwh", -0.2, 0.2), ("dry_bulb_c", -12.0, -6.0))
+    )
+    price, dry = series_until(before, replace(newest, bands=bands), 2, 0.75).bands
+    assert price.quantiles == pytest.approx(np.array([[0.3, 0.3, -0.2, -0.2], [0.3, 0.3, 0.2, 0.2]]))
+    assert price.paths == pytest.approx(np.array([[0.3, 0.3, -0.2, -0.2]]))
+    assert dry.quantiles == pytest.approx(np.array([[4.0, 4.0, -12.0, -12.0], [4.0, 4.0, -6.0, -6.0]]))

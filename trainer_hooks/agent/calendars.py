@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 import shutil
-import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer_hooks.agent.origin import Looked
+from trainer_hooks.agent.repeated import Repeated
 from trainer_hooks.agent.signature import SIGNATURE_LIMIT_BYTES
 from trainer_hooks.calendar import HEADER_FILE, current_folder, parse_calendar, read_calendar, read_current
 from trainer_hooks.errors import CalendarError
@@ -48,6 +48,7 @@ class Kept:
     Attributes:
         calendar_id: Its id.
         issued_at: When it was made, UTC.
+        valid_from: First instant that it covers, UTC.
         valid_until: First instant that it does not cover, UTC.
         etags: Run -> SHA-256 of its file.
         files: Run -> its file.
@@ -55,6 +56,7 @@ class Kept:
 
     calendar_id: str
     issued_at: datetime
+    valid_from: datetime
     valid_until: datetime
     etags: dict[str, str]
     files: dict[str, Path]
@@ -175,6 +177,7 @@ class CalendarKeeper:
         return Kept(
             calendar.calendar_id,
             calendar.issued_at,
+            calendar.valid_from,
             calendar.valid_until,
             {entry.run: entry.sha256 for entry in entries},
             {entry.run: home / entry.file for entry in entries},
@@ -190,12 +193,13 @@ class CalendarKeeper:
             return
         # Without this an old calendar with its old, good signature could be handed out again. The week that follows may
         # have been planned before the last answer to an event of this one.
-        if calendar.issued_at < kept.issued_at and calendar.valid_from < kept.valid_until:
-            raise CalendarError(
-                f"calendar {calendar_id}",
-                f"it was made at {calendar.issued_at}, before the one in force ({kept.issued_at}).",
-                "Plan again: a calendar made now takes its place.",
-            )
+        if calendar.valid_until <= kept.valid_from:
+            why = f"it ends at {calendar.valid_until}, before the one in force begins ({kept.valid_from})."
+        elif calendar.issued_at < kept.issued_at and calendar.valid_from < kept.valid_until:
+            why = f"it was made at {calendar.issued_at}, before the one in force ({kept.issued_at})."
+        else:
+            return
+        raise CalendarError(f"calendar {calendar_id}", why, "Plan again: a calendar made now takes its place.")
 
     def _fetch(self, relative: str, limit_bytes: int) -> bytes:
         found = self._origin.get(relative, limit_bytes)
@@ -235,17 +239,16 @@ class CalendarPuller:
         self._quick = 0
         self._poll_s = poll_s
         self._changed = changed
-        self._stop = threading.Event()
         self._said = ""
-        self._thread = threading.Thread(target=self._run, name="gridpace-calendar", daemon=True)
+        self._again = Repeated("gridpace-calendar", self.look)
 
     def start(self) -> None:
         """Begin."""
-        self._thread.start()
+        self._again.start()
 
     def stop(self) -> None:
         """Begin no further pull."""
-        self._stop.set()
+        self._again.stop()
 
     def look(self) -> float:
         """Pull once.
@@ -297,7 +300,3 @@ class CalendarPuller:
             self._said = sentence
             kept = "the last good one stays in force" if self._keeper.kept else "there is none in force"
             _LOG.warning("gridpace-agent: no calendar can be had, %s: %s", kept, sentence)
-
-    def _run(self) -> None:
-        while not self._stop.wait(self.look()):
-            pass

@@ -205,10 +205,8 @@ def _calendar(section: Section) -> CalendarSource:
         from trainer_hooks.agent.web import HttpOrigin
 
         origin: Origin = HttpOrigin(source, read_token(token, _TOKEN_BYTES) if token else None, ca_file)
-    elif token is not None or ca_file is not None:
-        raise section.fault(
-            "token_file", "the source is a folder, which needs neither token nor ca_file.", "Remove it."
-        )
+    elif of_server := [key for key in ("token_file", "ca_file", "wait_s") if key in section.values]:
+        raise section.fault(of_server[0], "the source is a folder, which has no use for it.", "Remove it.")
     elif not Path(source).is_absolute():
         raise section.fault("source", f"{source[:80]!r} is neither an address nor an absolute path.", "Set https://...")
     else:
@@ -224,5 +222,5 @@ def _calendar(section: Section) -> CalendarSource:
         verifier,
         frozenset(section.names("runs")),
         section.number("poll_s", "s", 0.1, 86_400.0, usual_s),
-        section.number("wait_s", "s", 0.0, 60.0, _SERVER_WAIT_S),
+        0.0 if isinstance(origin, FolderOrigin) else section.number("wait_s", "s", 0.0, 60.0, _SERVER_WAIT_S),
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import random
-import threading
 from typing import TYPE_CHECKING
 
 from trainer_hooks.agent.metrics import Metric
+from trainer_hooks.agent.repeated import Repeated
 from trainer_hooks.agent.upload import NotSent, Refused
 
 if TYPE_CHECKING:
@@ -39,20 +39,20 @@ class TelemetrySender:
         self._spool = spool
         self._upload = upload
         self._every_s = every_s
-        self._stop = threading.Event()
         self._failures = 0
         self._said = ""
         self._sent = 0
         self._refused = 0
-        self._thread = threading.Thread(target=self._run, name="gridpace-telemetry", daemon=True)
+        # Nodes that start together do not send together.
+        self._again = Repeated("gridpace-telemetry", self._guarded, every_s * random.random())  # noqa: S311
 
     def start(self) -> None:
         """Begin."""
-        self._thread.start()
+        self._again.start()
 
     def stop(self) -> None:
         """Begin no further batch; what waits is sent by the next agent."""
-        self._stop.set()
+        self._again.stop()
 
     def look(self) -> float:
         """Read what has come, and send what waits.
@@ -87,25 +87,36 @@ class TelemetrySender:
     def _send_all(self) -> None:
         # A disk that is full gets its room from what is sent, so that goes on; nothing more is read in this look.
         fault = self._fault_of_collecting()
-        while not self._stop.is_set() and (piece := self._spool.oldest()) is not None:
+        while not self._again.is_stopped and (piece := self._spool.oldest()) is not None:
             self._send(piece)
             fault = fault or self._fault_of_collecting()
         if fault is not None:
             raise fault
 
     def _send(self, piece: Piece) -> None:
+        refused = self._deliver(piece.content)
+        if refused is None:
+            self._spool.drop(piece)
+        else:
+            _LOG.error("gridpace-agent: telemetry is refused, see %s: %s.", self._spool.set_aside(piece), refused)
+
+    def _deliver(self, content: bytes) -> Refused | None:
+        """Send lines, in halves where something on the way finds them too many at once; return what was refused."""
         try:
-            sent = self._upload.send(piece.content)
+            sent = self._upload.send(content)
         except Refused as refused:
-            aside = self._spool.set_aside(piece)
-            self._refused += piece.content.count(b"\n")
-            _LOG.error("gridpace-agent: telemetry is refused, see %s: %s.", aside, refused)
-            return
+            lines = content.splitlines(keepends=True)
+            if refused.too_large and len(lines) > 1:
+                half = len(lines) // 2
+                first, second = (self._deliver(b"".join(part)) for part in (lines[:half], lines[half:]))
+                return first or second
+            self._refused += len(lines)
+            return refused
         self._sent += sent.added + sent.repeated
         self._refused += sent.refused
         if sent.refused:
             _LOG.warning("gridpace-agent: %d records are refused, as %s", sent.refused, sent.fault)
-        self._spool.drop(piece)
+        return None
 
     def _collect(self) -> None:
         while self._spool.room_bytes() >= 2 * PIECE_BYTES:
@@ -131,11 +142,6 @@ class TelemetrySender:
         slow_s = min(self._every_s * 2.0 ** min(self._failures, 16), max(_SLOWEST_S, self._every_s))
         # No two nodes of a site come back in the same moment after its server was away.
         return max(pause_s or 0.0, slow_s * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
-
-    def _run(self) -> None:
-        pause_s = self._every_s * random.random()  # noqa: S311 - nodes that start together do not send together
-        while not self._stop.wait(pause_s):
-            pause_s = self._guarded()
 
     def _guarded(self) -> float:
         try:

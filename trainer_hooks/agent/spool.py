@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from trainer_hooks.publish import sync_folder, write_file
 
 _PIECE = re.compile(r"\d{12}\.jsonl")
 _REFUSED = ".refused"
@@ -66,20 +67,12 @@ class Spool:
         path = self._folder / f"{self._last + 1:012d}.jsonl"
         fresh = path.with_suffix(".new")
         try:
-            descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(descriptor)
+            write_file(fresh, content)
             fresh.replace(path)
         except OSError:
             fresh.unlink(missing_ok=True)
             raise
-        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(self._folder)
         self._last += 1
 
     def oldest(self) -> Piece | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http
 import http.client
 import json
 import urllib.error
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from trainer_hooks.agent.secret import Secret
-from trainer_hooks.agent.web import HEADERS, checked_address, opener_to
+from trainer_hooks.agent.web import HEADERS, authorize, checked_address, opener_to
 from trainer_hooks.errors import AgentError
 
 PATH = "/v1/telemetry"
@@ -38,7 +39,16 @@ class NotSent(Exception):
 
 
 class Refused(Exception):
-    """The server takes no batch like this one, today or tomorrow."""
+    """The server takes no batch like this one, today or tomorrow.
+
+    Args:
+        why: In one sentence.
+        too_large: Whether it would take fewer lines at once.
+    """
+
+    def __init__(self, why: str, *, too_large: bool = False) -> None:
+        super().__init__(why)
+        self.too_large = too_large
 
 
 @dataclass(frozen=True)
@@ -89,15 +99,15 @@ class Upload:
         """
         headers = {**HEADERS, "Content-Type": _TYPE}
         request = urllib.request.Request(self._address, content, headers)  # noqa: S310  the scheme was checked
-        if self._token is not None:
-            request.add_unredirected_header("Authorization", f"Bearer {self._token.content.decode('ascii', 'replace')}")
+        authorize(request, self._token)
         try:
             with self._opener.open(request, timeout=self._timeout_s) as answer:
                 return _sent(answer.read(_ANSWER_LIMIT_BYTES))
         except urllib.error.HTTPError as error:
             with error:
                 if error.code in _FOR_GOOD:
-                    raise Refused(f"{self._address} answers {error.code}") from None
+                    too_large = error.code == http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+                    raise Refused(f"{self._address} answers {error.code}", too_large=too_large) from None
                 raise NotSent(f"{self._address} answers {error.code}", _pause_s(error.headers)) from None
         except (OSError, http.client.HTTPException, ValueError, AgentError) as error:
             raise NotSent(f"{self._address} cannot be reached ({getattr(error, 'reason', error)})") from None

@@ -78,6 +78,12 @@ def opener_to(
     return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), redirects, *direct)
 
 
+def authorize(request: urllib.request.Request, token: Secret | None) -> None:
+    """Give a request its bearer token, which no redirect carries on."""
+    if token is not None:
+        request.add_unredirected_header("Authorization", f"Bearer {token.content.decode('ascii', 'replace')}")
+
+
 class HttpOrigin:
     """A web server.
 
@@ -124,8 +130,7 @@ class HttpOrigin:
             request.add_header("If-None-Match", etag)
         if wait_s:
             request.add_header("Prefer", f"wait={wait_s:.0f}")
-        if self._token is not None:
-            request.add_unredirected_header("Authorization", f"Bearer {self._token.content.decode('ascii', 'replace')}")
+        authorize(request, self._token)
         timeout_s = self._timeout_s + wait_s
         deadline_s = time.monotonic() + timeout_s
         try:

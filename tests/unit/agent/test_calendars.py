@@ -231,6 +231,12 @@ def test_the_week_that_follows_may_be_older_than_the_last_answer_in_this_one(tmp
     sign([str(root), "--key-file", str(key)])
     assert pulled.pull()
     assert pulled.kept.calendar_id == "next"
+    # an answer in the week that is over was made after the next one, and must not be handed out again
+    publish(root, "replayed", later_s=120.0)
+    sign([str(root), "--key-file", str(key)])
+    with pytest.raises(CalendarError, match="before the one in force begins"):
+        pulled.pull()
+    assert pulled.kept.calendar_id == "next"
 
 
 def test_a_key_pair_signs_as_well(tmp_path, root):

@@ -139,6 +139,7 @@ def test_a_folder_is_a_source_too(write):
         ("[calendar]\nsource = https://me:pw@x/y\n", "it carries a user, a password or a query"),
         ("[calendar]\nsource = http://x/y\ntoken_file = TOKEN\n", "the token would go over the network in the clear"),
         ("[calendar]\nsource = /srv\ntoken_file = TOKEN\n", "the source is a folder"),
+        ("[calendar]\nsource = /srv\nwait_s = 30\n", "key wait_s: the source is a folder"),
         ("[calendar]\nsource = /srv\nhmac_key_file = SECRET\ned25519_public_key_file = SECRET\n", "set as well"),
         ("[ramp]\nnodes = gpu[001-0x4]\n", "is not a node or a range of nodes"),
         ("[ramp]\nnodes = a,b\nnode = c\nnode_swing_kw = 1\nramp_kw_per_min = 1\n", "'c' is not among the 2 nodes"),

@@ -365,3 +365,24 @@ def test_of_too_many_files_those_written_last_are_read_and_that_is_told_once(tmp
     assert taken.content == b'{"from": "a"}\n{"from": "d"}\n'
     tail.take(1_000_000)
     assert caplog.text.count("has 4 files of telemetry; the 2 written last are read") == 1
+
+
+def test_what_is_too_large_for_something_on_the_way_goes_in_halves(tmp_path, written, intake):
+    write(written, numbered(5))
+    most = 2 * len(record_line(RECORD))
+    intake.act = lambda handler, body: len(body) > most and (handler.answer(413) or True)
+    found = sender(tmp_path, written, intake)
+    assert found.look() == 30.0
+    assert b"".join(intake.bodies) == b"".join(map(record_line, numbered(5)))
+    assert {one.name: one.values[0][1] for one in found.metrics()}["gridpace_telemetry_sent_records_total"] == 5
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+def test_a_single_record_that_is_too_large_is_set_aside_and_the_others_arrive(tmp_path, written, intake):
+    long = replace(RECORD, sequence=3, run="r" * 500)
+    write(written, [*numbered(3), long])
+    intake.act = lambda handler, body: b"r" * 500 in body and (handler.answer(413) or True)
+    sender(tmp_path, written, intake).look()
+    assert b"".join(intake.bodies) == b"".join(map(record_line, numbered(3)))
+    (aside,) = (tmp_path / "spool").iterdir()
+    assert aside.suffix == ".refused"
