@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from planner.evaluate import Evaluation
-    from planner.week import PoolOption, Run, Week
+    from planner.run import PoolOption, Run
+    from planner.week import Week
 
 SAME_WORK = 1e-6
 SAME_STORE = 1e-6  # of the plan's energy: less is rounding

@@ -35,7 +35,8 @@ from trainer_hooks.telemetry import TelemetryWriter
 if TYPE_CHECKING:
     from planner.ledger import Intake
     from planner.outcome import Outcome
-    from planner.week import Run, Week
+    from planner.run import Run
+    from planner.week import Week
     from trainer_hooks.contract import RunCalendar
 
 SITE = "lab-8gpu.toml"

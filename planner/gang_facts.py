@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from planner.evaluate import RunResult, StageResult
     from planner.outcome import Outcome
-    from planner.week import Run, Week
+    from planner.run import Run
+    from planner.week import Week
 
 NO_FAILURES = "none given (failures_per_gpu_day): the work is planned as if no GPU ever failed"
 MOST_LINES = 40

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from planner.config.site import Site, SiteBlock
     from planner.outlook import Gathered
+    from planner.run import Run
     from planner.sources.cache import ResponseCache
-    from planner.week import Run
 
 
 def gather(

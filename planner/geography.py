@@ -12,7 +12,8 @@ from planner.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planner.week import Block, PoolOption, Provenance, Signals, Week
+    from planner.run import PoolOption
+    from planner.week import Block, Provenance, Signals, Week
     from power.tariff import Tariff
 
 KG_PER_G = 1e-3

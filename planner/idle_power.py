@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.week import firm_kw, idle_it_kw
+from planner.pool import idle_it_kw
+from planner.week import firm_kw
 from thermal.plant import cooling
 from thermal.reserve import carried_it_kw
 
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.config.site import SiteBlock
+    from planner.pool import Pool
     from planner.timegrid import TimeGrid
-    from planner.week import Block, Pool, Signals
+    from planner.week import Block, Signals
 
 
 def idle_powered(

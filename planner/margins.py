@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from power.failure_budget import margin_tokens
 
 if TYPE_CHECKING:
+    from planner.run import Run
     from planner.timegrid import TimeGrid
-    from planner.week import Run
 
 
 def with_margins(run: Run, grid: TimeGrid) -> Run:

@@ -14,7 +14,8 @@ from planner.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.week import Run, Week
+    from planner.run import Run
+    from planner.week import Week
 
 KG_PER_G = 1e-3
 

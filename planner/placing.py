@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from planner.week import Block, PoolOption, Run, Week
+    from planner.run import PoolOption, Run
+    from planner.week import Block, Week
     from power.blocks import PowerBlock
 
 Added: TypeAlias = "Mapping[str, npt.NDArray[np.float64]]"

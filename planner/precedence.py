@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from planner.week import Run, Week
+    from planner.run import Run
+    from planner.week import Week
 
 
 @dataclass(frozen=True)

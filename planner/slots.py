@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.run import Run
     from planner.schedule import RunSchedule
-    from planner.week import Block, Run, Week
+    from planner.week import Block, Week
 
 
 @dataclass(frozen=True)

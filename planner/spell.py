@@ -12,8 +12,8 @@ from power.gpu import at_limit
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.run import PoolOption, Run
     from planner.timegrid import TimeGrid
-    from planner.week import PoolOption, Run
 
 _HAIR = 1e-9
 _SAME_WORK = 1e-7

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.run import Run
     from planner.schedule import RunSchedule, Schedule
     from planner.slots import RunSlots
-    from planner.week import Block, Run, Week
+    from planner.week import Block, Week
 
     Floats = npt.NDArray[np.float64]
 

@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from planner.islands import allotted
 from planner.objective import BY_PRICE
+from planner.pool import idle_it_kw
 from planner.precedence import promised_start
 from planner.timegrid import TimeGrid, iso, zone
 from power.blocks import capacity_kw, import_limit_kw
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.band import Band
-    from planner.geography import OtherSite, Transfer
+    from planner.geography import OtherSite
     from planner.heat import HeatSale
-    from planner.moves import Migration
     from planner.objective import Objective
-    from planner.precedence import After
+    from planner.pool import Pool
+    from planner.run import Run, Stage
     from planner.uncertainty import Uncertainty
     from power.accounting import Accounting
     from power.battery import Battery
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from power.contracts import EnergyContract
     from power.export import GridExport
     from power.generation import Generator
-    from power.goodput import Goodput
-    from power.gpu import GpuType, OperatingPoint
     from power.ppa import Ppa
     from power.renewables import SolarArray
     from power.tariff import Tariff
@@ -156,185 +154,6 @@ class Block:
     def has_tank(self) -> bool:
         """Whether a tank stands beside its facility loop."""
         return self.plant.loop is not None and self.plant.loop.store.volume_m3 > 0.0
-
-
-@dataclass(frozen=True)
-class Pool:
-    """GPUs of one type in one block on one fabric island: where a whole gang can run.
-
-    A pool that spans others has no GPUs of its own: its gangs sit on several islands, in fixed shares, and are slower.
-
-    Args:
-        name: Such as "a1".
-        block: Name of its block; the first one where the pool spans several.
-        gpu: Type with idle power.
-        island: Fabric island; a gang never spans two.
-        commissioning: (first instant, UTC, count in service from then on), by rising time.
-        block_share: (block, share of the pool's GPUs in it) where the pool spans several blocks, such as two halls or
-            two sites on one fabric; a gang is spread over them by these shares. Empty: all of it is in `block`.
-        spans: (pool, share of a gang's GPUs in it) where it spans other pools; empty where it has GPUs of its own.
-        spanning_share: Measured throughput of a gang that spans them over that of the same gang on one island.
-    """
-
-    name: str
-    block: str
-    gpu: GpuType
-    island: str
-    commissioning: tuple[tuple[datetime, int], ...]
-    block_share: tuple[tuple[str, float], ...] = ()
-    spans: tuple[tuple[str, float], ...] = field(default=(), metadata=LATER)
-    spanning_share: float = field(default=1.0, metadata=LATER)
-
-    @property
-    def shares(self) -> tuple[tuple[str, float], ...]:
-        """Every block that the pool draws from, with the share of its GPUs there."""
-        return self.block_share or ((self.block, 1.0),)
-
-    def share_in(self, block: str) -> float:
-        """Return the share of the pool's GPUs in a block; 0 where it has none."""
-        return dict(self.shares).get(block, 0.0)
-
-    @property
-    def place(self) -> str:
-        """Its blocks for people and for the calendar, such as "hall-a" or "hall-a+hall-b"."""
-        return "+".join(name for name, _ in self.shares)
-
-    def draws(self, gpus: int) -> dict[str, int]:
-        """Return how many GPUs a gang takes from which pool: whole ones, by the shares as far as these go."""
-        return allotted(self.name, self.spans, gpus)
-
-    def gpus_in_service(self, grid: TimeGrid) -> npt.NDArray[np.int64]:
-        """Return the count of GPUs in service throughout each slot, shape (T,)."""
-        count = np.zeros(grid.n_slots, dtype=np.int64)
-        for since, gpus in self.commissioning:
-            position = grid.position(since)
-            leaves = gpus < count[-1]
-            count[max(0, int(np.floor(position) if leaves else np.ceil(position))) :] = gpus
-        return count
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A piece of a run's work with its own deadline.
-
-    Args:
-        name: Such as "pretrain".
-        tokens: Tokens of this stage, not counting those of earlier stages.
-        deadline: Instant by which the run's tokens up to and with this stage are due, UTC.
-        deadline_confidence: The chance asked for that the tokens are there in time, or None where none is.
-        margin_tokens: Tokens that the plan makes beyond those due by the deadline, so that failures leave that chance.
-    """
-
-    name: str
-    tokens: float
-    deadline: datetime
-    deadline_confidence: float | None = field(default=None, metadata=LATER)
-    margin_tokens: float = field(default=0.0, metadata=LATER)
-
-
-@dataclass(frozen=True)
-class PoolOption:
-    """How a run performs in a pool it may use.
-
-    Args:
-        pool: Name of the pool.
-        tokens_per_gpu_s: Useful tokens per second and GPU at the highest operating point.
-        points: Operating points worth planning with (`power.gpu.concave_points`), by rising limit.
-        transfers: What brings the run's data there before it may start.
-        gpus: GPUs of the gang where that is another count than the run's own; 0 for its own.
-    """
-
-    pool: str
-    tokens_per_gpu_s: float
-    points: tuple[OperatingPoint, ...]
-    transfers: tuple[Transfer, ...] = field(default=(), metadata=LATER)
-    gpus: int = field(default=0, metadata=LATER)
-
-
-@dataclass(frozen=True)
-class Run:
-    """A training run: one gang, whole or off.
-
-    Every start costs `reload_s` and every stop `checkpoint_s` in which the gang draws power and makes no tokens.
-
-    Args:
-        name: Unique name.
-        gpus: Gang size.
-        stages: By rising deadline; tokens due may lie partly in the past (`tokens_done`).
-        options: Pools the run may use, each also with other counts of GPUs where it has several sizes; it uses one pool
-            for the whole horizon unless it may migrate.
-        earliest_start: First instant at which it may run, UTC.
-        priority: 1 (first) to 5 (last).
-        checkpoint_s: Seconds to save a checkpoint before a stop.
-        reload_s: Seconds from start to the first useful token.
-        min_run_h: Shortest spell of running, h.
-        min_pause_h: Shortest pause between two spells, h.
-        max_pauses: Most pauses in the horizon.
-        on_off_grid_h: Starts and stops lie on this grid, h, counted from the start of the horizon; whole slots.
-        tokens_done: Tokens made before the horizon.
-        running_in: Pool in which the run is running as the horizon starts, or None; it then needs no reload.
-        goodput: How its gang fails and saves, which the options' rates already count, or None where nothing is said of
-            failures.
-        after: Stages of other runs that must be done before it may start.
-        migration: How it may go on in another pool, or None where it keeps its pool.
-        running_gpus: GPUs with which it is running as the horizon starts; 0 for its own count.
-    """
-
-    name: str
-    gpus: int
-    stages: tuple[Stage, ...]
-    options: tuple[PoolOption, ...]
-    earliest_start: datetime
-    priority: int
-    checkpoint_s: float
-    reload_s: float
-    min_run_h: float
-    min_pause_h: float
-    max_pauses: int
-    on_off_grid_h: float
-    tokens_done: float = 0.0
-    running_in: str | None = None
-    goodput: Goodput | None = field(default=None, metadata=LATER)
-    after: tuple[After, ...] = field(default=(), metadata=LATER)
-    migration: Migration | None = field(default=None, metadata=LATER)
-    running_gpus: int = field(default=0, metadata=LATER)
-
-    @property
-    def moves(self) -> bool:
-        """Whether it may change its pool or its count of GPUs within the horizon."""
-        return self.migration is not None or any(option.gpus for option in self.options)
-
-    @property
-    def own_size(self) -> tuple[PoolOption, ...]:
-        """Its options with its own count of GPUs."""
-        return tuple(option for option in self.options if not option.gpus)
-
-    def runs_on(self, pool: str, gpus: int) -> bool:
-        """Return whether it is running in a pool with a count of GPUs as the horizon starts: it goes on there."""
-        return (self.running_in, self.running_gpus or self.gpus) == (pool, gpus)
-
-    def size(self, option: PoolOption) -> int:
-        """Return the GPUs of the gang in an option."""
-        return option.gpus or self.gpus
-
-    def option(self, pool: str, gpus: int) -> PoolOption | None:
-        """Return how it performs in a pool with a count of GPUs, or None where it may not use that."""
-        return next((o for o in self.options if (o.pool, self.size(o)) == (pool, gpus)), None)
-
-    @property
-    def best_tokens_per_gpu_s(self) -> float:
-        """Tokens per second and GPU of the run with its own count of GPUs in its best pool."""
-        return max(option.tokens_per_gpu_s for option in self.own_size or self.options)
-
-    @property
-    def lateness_weight(self) -> float:
-        """Factor on the price of lateness: 4, 2, 1, 1/2, 1/4 for priority 1 to 5."""
-        return 2.0 ** (3 - self.priority)
-
-    @property
-    def fastest_tokens_per_s(self) -> float:
-        """Tokens that the whole gang makes at full speed in its fastest pool and size, per s."""
-        return max(self.size(option) * option.tokens_per_gpu_s for option in self.options)
 
 
 @dataclass(frozen=True)
@@ -625,20 +444,6 @@ def stands_powered(
     """
     standing = cooling(plant, 0.0, signals.dry_bulb_c, signals.wet_bulb_c).cooling_kw
     return np.asarray(standing <= capacity_kw)
-
-
-def idle_it_kw(pools: Iterable[Pool], block: str, grid: TimeGrid) -> npt.NDArray[np.float64]:
-    """Return the IT power of a block with all its GPUs in service and none at work, kW per slot, shape (T,).
-
-    Args:
-        pools: Pools of all blocks.
-        block: Name of the block.
-        grid: The slots.
-    """
-    idle_kw = np.zeros(grid.n_slots)
-    for pool in pools:
-        idle_kw += pool.share_in(block) * pool.gpus_in_service(grid) * pool.gpu.idle_w_per_gpu / 1000.0
-    return idle_kw
 
 
 def _plain(value: Any) -> Any:

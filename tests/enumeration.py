@@ -15,7 +15,8 @@ import numpy as np
 from scipy.optimize import LinearConstraint, linprog, milp
 
 from planner.optimize.curves import SEGMENTS
-from planner.week import Run, Week
+from planner.run import Run
+from planner.week import Week
 from thermal.envelope import fit_envelope
 
 MARGIN = 1.0 - 2e-6  # the formulation's margin on power limits

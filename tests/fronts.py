@@ -8,8 +8,9 @@ import numpy as np
 
 from planner.evaluate import Evaluation, evaluate
 from planner.publish import to_calendar
+from planner.run import Run
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
-from planner.week import Prices, Run, Week
+from planner.week import Prices, Week
 from tests.weeks import FULL_POWER, make_pool, make_run, tiny_week
 
 CI = (100.0, 200.0, 300.0, 400.0)

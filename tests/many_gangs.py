@@ -7,8 +7,10 @@ from datetime import timedelta
 
 import numpy as np
 
+from planner.pool import Pool
 from planner.precedence import After
-from planner.week import Block, Pool, PoolOption, Run, Stage, Week
+from planner.run import PoolOption, Run, Stage
+from planner.week import Block, Week
 from power.tariff import Tariff
 from tests.weeks import POINTS, at, battery, make_block, make_pool, make_run, solar, tiny_week
 

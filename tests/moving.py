@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from planner.moves import Migration, Way
-from planner.week import PoolOption
+from planner.run import PoolOption
 from tests.enumeration import _add_block, _add_run, _least_money, _Program, patterns
 from tests.weeks import random_week
 

@@ -9,9 +9,10 @@ import numpy as np
 from planner.evaluate import evaluate
 from planner.outcome import Counterfactual, Outcome, Savings
 from planner.publish import to_calendar
+from planner.run import Run, Stage
 from planner.schedule import BlockSchedule, RunSchedule, Schedule, Shortfall
 from planner.slots import run_slots
-from planner.week import Provenance, Run, Stage, Week
+from planner.week import Provenance, Week
 from tests.weeks import START, battery, make_block, make_pool, make_run, solar, tiny_week
 
 HOSTILE = "<script>alert('run')</script>"

@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
+from planner.pool import Pool
+from planner.run import PoolOption, Run, Stage
 from planner.timegrid import TimeGrid
-from planner.week import Block, Pool, PoolOption, Prices, Run, Signals, Stage, Week
+from planner.week import Block, Prices, Signals, Week
 from power.battery import Battery
 from power.blocks import PowerBlock
 from power.gpu import GpuType, OperatingPoint

@@ -14,9 +14,10 @@ from planner.config.build_goodput import deadline_confidence, goodput, stop_save
 from planner.config.site import SiteBlock
 from planner.heat import ALL_DAY, ALL_YEAR, HeatBuyer
 from planner.islands import largest_gang
+from planner.pool import Pool
 from planner.precedence import After
+from planner.run import PoolOption, Run, Stage
 from planner.timegrid import to_utc
-from planner.week import Pool, PoolOption, Run, Stage
 from power.blocks import Derating, PowerBlock
 from power.flexibility import DemandResponse, Flexibility, flexibility
 from power.gpu import GpuType, OperatingPoint, at_limit, concave_points

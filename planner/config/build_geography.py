@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from planner.config.build_supply import Place
     from planner.config.geography_tables import DataTable, LinkTable, OtherSiteTable
-    from planner.week import Pool, PoolOption, Run
+    from planner.pool import Pool
+    from planner.run import PoolOption, Run
 
 GB_PER_TB = 1000.0
 SECONDS_PER_H = 3600.0

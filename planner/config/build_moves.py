@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from planner.config import model
     from planner.config.geography_tables import LinkTable
     from planner.config.move_tables import MigrationTable
-    from planner.week import Pool, PoolOption, Run
+    from planner.pool import Pool
+    from planner.run import PoolOption, Run
 
 GB_PER_TB = 1000.0
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from planner.config import model
     from planner.config.draft import Draft, Placed
-    from planner.week import Pool
+    from planner.pool import Pool
 
 HAIR = 1e-9
 TRAVEL = ("rate_gb_per_s", "energy_kwh_per_tb", "cost_per_tb")

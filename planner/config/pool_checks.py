@@ -14,7 +14,7 @@ from planner.config.faults import did_you_mean
 from planner.config.moments import Moments
 
 if TYPE_CHECKING:
-    from planner.week import Pool
+    from planner.pool import Pool
     from power.gpu import GpuType
 
 SHARES_ERROR = 1e-6

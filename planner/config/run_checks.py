@@ -14,7 +14,8 @@ from planner.config.moments import Moments
 from planner.config.sweeps import check_run_sweep
 
 if TYPE_CHECKING:
-    from planner.week import Pool, PoolOption
+    from planner.pool import Pool
+    from planner.run import PoolOption
     from power.gpu import GpuType
 
 WEEK_H = 168.0

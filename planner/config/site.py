@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from planner.config.other_site import OtherPlace
     from planner.heat import HeatBuyer
     from planner.objective import Objective
-    from planner.week import Pool, Prices, Run
+    from planner.pool import Pool
+    from planner.run import Run
+    from planner.week import Prices
     from power.accounting import Accounting
     from power.battery import Battery
     from power.blocks import PowerBlock

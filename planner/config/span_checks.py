@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from planner.config import model
     from planner.config.draft import Draft, Placed
-    from planner.week import Pool
+    from planner.pool import Pool
 
 
 def check_spans(draft: Draft, pools: Mapping[str, Pool]) -> dict[str, Pool]:

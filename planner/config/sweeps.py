@@ -15,7 +15,7 @@ from power.sweep import operating_points
 
 if TYPE_CHECKING:
     from planner.config.draft import Draft, Placed
-    from planner.week import Pool
+    from planner.pool import Pool
     from power.gpu import GpuType
 
 

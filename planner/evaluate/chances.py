@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from planner.evaluate.record import StageResult
     from planner.evaluate.trace import RunTrace
-    from planner.week import Run, Week
+    from planner.run import Run
+    from planner.week import Week
 
 SIMULATED_WEEKS = 10_000
 KEPT_WITHIN = 0.02

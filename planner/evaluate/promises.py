@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from planner.evaluate.record import RunResult
     from planner.evaluate.trace import RunTrace
-    from planner.week import PoolOption, Run, Week
+    from planner.run import PoolOption, Run
+    from planner.week import Week
     from trainer_hooks.calendar import Calendar, Window
     from trainer_hooks.calendar import Shortfall as NamedShortfall
 

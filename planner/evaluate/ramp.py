@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from planner.evaluate.record import Violation
     from planner.evaluate.replay import Pieces
-    from planner.week import Block, Run, Week
+    from planner.run import Run
+    from planner.week import Block, Week
 
     Floats = npt.NDArray[np.float64]
 

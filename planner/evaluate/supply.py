@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from planner.evaluate.record import BlockResult, Violation
     from planner.evaluate.replay import BlockReplay, Load, Pieces
-    from planner.week import Block, Pool, Week
+    from planner.pool import Pool
+    from planner.week import Block, Week
     from power.battery import Battery
     from trainer_hooks.calendar import BlockPlan
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.moves import Way
-    from planner.week import Run, Week
+    from planner.run import Run
+    from planner.week import Week
     from trainer_hooks.calendar import Window
 
 

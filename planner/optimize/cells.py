@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.optimize.limits import BlockLimits
-    from planner.week import PoolOption, Run, Week
+    from planner.run import PoolOption, Run
+    from planner.week import Week
 
 ROUNDING = 1e-9  # of a cell or slot: hours such as 0.1 are no binary fractions
 

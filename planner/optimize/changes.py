@@ -12,7 +12,9 @@ from power.blocks import Derating
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from planner.week import Block, Pool, Run, Week
+    from planner.pool import Pool
+    from planner.run import Run
+    from planner.week import Block, Week
 
 MW = 1000.0
 LONG_BEFORE = timedelta(days=366)

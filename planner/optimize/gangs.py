@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.optimize.limits import BlockLimits
-    from planner.week import Pool, PoolOption, Run, Week
+    from planner.pool import Pool
+    from planner.run import PoolOption, Run
+    from planner.week import Week
     from power.gpu import OperatingPoint
 
 DAY_H = 24.0

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
     from planner.optimize.changes import Change
     from planner.optimize.search import PlanOptions
-    from planner.week import Block, Pool, Run, Week
+    from planner.pool import Pool
+    from planner.run import Run
+    from planner.week import Block, Week
     from trainer_hooks.contract import Shortfall
 
 HALVINGS, WHOLE_HALVINGS = 6, 10

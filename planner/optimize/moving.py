@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from planner.optimize.cells import Cells
     from planner.optimize.columns import Column, Terms
     from planner.optimize.gangs import Gang, GangOption
-    from planner.week import Run, Week
+    from planner.run import Run
+    from planner.week import Week
 
 
 @dataclass(frozen=True)

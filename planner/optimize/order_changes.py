@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from planner.optimize.changes import Change
-    from planner.week import Run, Week
+    from planner.run import Run
+    from planner.week import Week
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from planner.week import Pool, Week
+    from planner.pool import Pool
+    from planner.week import Week
 
 
 def crowded_slots(

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.run import PoolOption, Run
     from planner.timegrid import TimeGrid
-    from planner.week import PoolOption, Run, Week
+    from planner.week import Week
     from trainer_hooks.contract import Checkpoint, RunCalendar, State
 
 OFF, HOLD, RUN = 0, 1, 2

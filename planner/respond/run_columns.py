@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from planner.respond.course import Course
     from planner.respond.question import Question
     from planner.respond.rows import Rows, Terms
-    from planner.week import PoolOption
+    from planner.run import PoolOption
 
 SAME = 1e-6
 ALL_LOST = 1.0 - 1e-9

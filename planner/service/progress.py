@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from planner.config import Site
-    from planner.week import Run
+    from planner.run import Run
     from trainer_hooks.contract import RunCalendar
 
 

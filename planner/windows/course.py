@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.optimize.scale.crowd import Crowd
+    from planner.run import Run
     from planner.schedule import Schedule
-    from planner.week import Run
     from planner.windows.spans import Span
 
     Floats = npt.NDArray[np.float64]

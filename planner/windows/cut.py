@@ -11,8 +11,8 @@ import numpy as np
 from planner.objective import CARBON, COST, LATENESS, WATER, Goal, Objective
 from planner.optimize.scale.goals import capped
 from planner.precedence import needed_tokens
+from planner.run import Stage
 from planner.timegrid import TimeGrid
-from planner.week import Stage
 from power.battery import AT_LEAST
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.precedence import After
-    from planner.week import Block, Run, Signals, Week
+    from planner.run import Run
+    from planner.week import Block, Signals, Week
     from planner.windows.pace import Pace
     from planner.windows.spans import Span
     from power.tariff import Tariff

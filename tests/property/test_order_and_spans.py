@@ -10,9 +10,10 @@ import pytest
 from planner.baseline import asap, steady
 from planner.evaluate import evaluate
 from planner.optimize import PlanOptions, plan
+from planner.pool import Pool
 from planner.precedence import After
 from planner.publish import to_calendar
-from planner.week import Pool, PoolOption
+from planner.run import PoolOption
 from tests.weeks import random_week
 
 QUICK = PlanOptions(gap_target=0.2, time_limit_s=5.0)

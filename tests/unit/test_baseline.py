@@ -11,7 +11,7 @@ import pytest
 from planner.baseline import asap, compare, counterfactuals, steady
 from planner.evaluate import evaluate
 from planner.publish import to_calendar
-from planner.week import Stage
+from planner.run import Stage
 from power.blocks import Derating
 from tests.judged import judged, kept, kinds, site
 from tests.weeks import at, battery, make_block, make_pool, make_run, solar, tiny_week

@@ -15,7 +15,8 @@ from planner.optimize.matrix import from_pulp
 from planner.optimize.model import build
 from planner.optimize.places import locate
 from planner.optimize.polish import polish
-from planner.week import Prices, Stage
+from planner.run import Stage
+from planner.week import Prices
 from tests.weeks import FULL_POWER, at, make_block, make_pool, make_run, tiny_week
 from thermal.plant import dry_cooler
 

@@ -10,8 +10,9 @@ import pytest
 from planner.evaluate import evaluate
 from planner.optimize import PlanOptions, plan
 from planner.publish import to_calendar
+from planner.run import Stage
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
-from planner.week import Stage, Week
+from planner.week import Week
 from power.failure_budget import margin_tokens
 from power.goodput import Goodput, daly_interval_s, gang_failures_per_s
 from tests.weeks import FULL_POWER, at, make_run, tiny_week

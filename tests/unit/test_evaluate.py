@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from planner.evaluate import evaluate
+from planner.run import Stage
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
-from planner.week import Stage
 from power.tariff import Tariff
 from tests.judged import decide, judged, kept, kinds, limits, published, renamed, site
 from tests.weeks import at, battery, make_block, make_pool, make_run, solar, tiny_week

@@ -10,8 +10,8 @@ import pytest
 
 from planner.errors import ConfigError, Infeasible
 from planner.optimize import PlanOptions, plan
+from planner.run import PoolOption, Stage
 from planner.timegrid import iso_week, zone
-from planner.week import PoolOption, Stage
 from power.battery import FREE, states_kwh
 from power.blocks import Derating
 from power.gpu import OperatingPoint, at_limit

@@ -19,11 +19,11 @@ from planner.optimize.order_changes import ShorterLag
 from planner.optimize.parts import take_apart
 from planner.precedence import After, circle, first_h, in_order
 from planner.publish import to_calendar
+from planner.run import Stage
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
 from planner.slots import run_slots, spells
 from planner.stagger import longest_moves
 from planner.timegrid import TimeGrid
-from planner.week import Stage
 from tests.answers import answer_to, limit
 from tests.enumeration import best_cost
 from tests.weeks import FULL_POWER, START, at, make_block, make_run, random_week, tiny_week

@@ -18,10 +18,11 @@ from planner.optimize.scale.fluid import Fluid
 from planner.optimize.scale.ground import Placed
 from planner.optimize.scale.order import NEVER, Order
 from planner.optimize.scale.pressing import pressed
+from planner.pool import Pool
 from planner.precedence import After
 from planner.publish import to_calendar
+from planner.run import PoolOption
 from planner.slots import run_slots
-from planner.week import Pool, PoolOption
 from tests.many_gangs import waiting_gangs
 from tests.weeks import FULL_POWER, make_pool, make_run, tiny_week
 

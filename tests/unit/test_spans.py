@@ -14,9 +14,10 @@ from planner.evaluate import evaluate
 from planner.islands import allotted, largest_gang
 from planner.optimize import PlanOptions, plan
 from planner.optimize.solver import Highs
+from planner.pool import Pool
 from planner.publish import to_calendar
+from planner.run import PoolOption
 from planner.stagger import longest_moves
-from planner.week import Pool, PoolOption
 from tests.enumeration import best_cost
 from tests.two_pools import SITE
 from tests.weeks import FULL_POWER, make_pool, make_run, random_week, tiny_week

@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from planner.pool import Pool
+from planner.run import PoolOption, Run, Stage
 from planner.timegrid import TimeGrid
-from planner.week import Pool, PoolOption, Prices, Run, Signals, Stage, Week
+from planner.week import Prices, Signals, Week
 from power.gpu import GpuType, OperatingPoint
 from power.tariff import Tariff
 

@@ -24,11 +24,11 @@ from planner.optimize.places import locate
 from planner.optimize.scale.crowd import crowd
 from planner.precedence import After
 from planner.publish import to_calendar
+from planner.run import Stage
 from planner.schedule import BlockSchedule, RunSchedule, Schedule
 from planner.stagger import longest_moves
 from planner.timegrid import horizon_grid, horizon_name, iso_week, month_grid
 from planner.uncertainty import Scenario, Uncertainty
-from planner.week import Stage
 from planner.windows import by_windows, plan_by_windows
 from planner.windows.course import Course
 from planner.windows.cut import at_start, cut
