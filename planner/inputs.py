@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.config import load_site
+from planner.errors import ConfigError
+from planner.folders import folder_name, read_published
 from planner.gather import gather
 from planner.geography import one_site_only
 from planner.hindsight import replay_actual
@@ -15,11 +18,11 @@ from planner.outlook import actual_signals
 from planner.rolling.behind import as_made_from
 from planner.sources.cache import ResponseCache, default_folder
 from planner.terminal import note
-from planner.timegrid import horizon_name, zone
+from planner.timegrid import horizon_name, week_name, zone
+from trainer_hooks.publish import CALENDARS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from planner.config import Site
     from planner.evaluate import Evaluation
@@ -44,6 +47,33 @@ def read_week(
         kept=kept,
     )
     return made_from, gathered
+
+
+def in_force_of(
+    site_file: Path, out: Path | None, now: datetime
+) -> tuple[Site, Calendar, tuple[RunCalendar, ...], Path]:
+    """Read a site file and the calendar in force of its week.
+
+    Args:
+        site_file: The site file.
+        out: Folder of the week; where None, that of the week of the present instant below `out`.
+        now: The present instant, UTC.
+
+    Returns:
+        The site, the calendar's header, the windows of every run, and the folder of the week.
+
+    Raises:
+        ConfigError: There is no calendar, or it is of another site.
+    """
+    made_from = load_site(site_file)
+    folder = out or Path("out") / folder_name(made_from.name) / week_name(now, zone(made_from.place.timezone))
+    header, runs, home = read_published(folder / CALENDARS)
+    if header.site != made_from.name:
+        raise ConfigError(
+            f"the calendar in {folder} is of site {header.site!r}; {site_file} describes {made_from.name!r}",
+            fix="name the site file that the calendar was made from",
+        )
+    return made_from, header, runs, home
 
 
 def week_of(header: Calendar, site: Path, home: Path, *, offline: bool) -> Week:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.command import AS_JSON, BROKEN_PROMISES, FILE, GAP, OFFLINE, TIME_LIMIT, instant
-from planner.errors import ConfigError
 from planner.json_output import json_errors, print_json
 from planner.terminal import clean_stdout, note, stage
 
@@ -76,30 +75,19 @@ def replan_command(
 def _gone_on(
     site_file: Path, out: Path | None, now: datetime, time_limit: float | None, gap: float | None, *, offline: bool
 ) -> tuple[GoneOn, Path]:
-    from planner.config import load_site
     from planner.config.uncertainty_table import RollingTable
-    from planner.folders import folder_name, read_published
     from planner.gather import gather
     from planner.going_on import go_on
-    from planner.inputs import week_of
+    from planner.inputs import in_force_of, week_of
     from planner.rolling.behind import ahead_tokens
     from planner.site_options import site_options
     from planner.sources.cache import ResponseCache, default_folder
-    from planner.timegrid import horizon_name, week_name, zone
-    from trainer_hooks.publish import CALENDARS
+    from planner.timegrid import horizon_name, zone
 
     with stage("reading the calendar in force, its series and today's"):
-        made_from = load_site(site_file)
-        tz = zone(made_from.place.timezone)
-        folder = out or Path("out") / folder_name(made_from.name) / week_name(now, tz)
-        header, runs, home = read_published(folder / CALENDARS)
-        if header.site != made_from.name:
-            raise ConfigError(
-                f"the calendar in {folder} is of site {header.site!r}; {site_file} describes {made_from.name!r}",
-                fix="name the site file that the calendar was made from",
-            )
+        made_from, header, runs, home = in_force_of(site_file, out, now)
         before = week_of(header, site_file, home, offline=offline)
-        name = horizon_name(header.valid_from, header.valid_until, tz)
+        name = horizon_name(header.valid_from, header.valid_until, zone(header.timezone))
         cache = ResponseCache(default_folder())
         known = partial(gather, made_from, week=name, now=now, issued_at=now, cache=cache)
         fresh = known(offline=offline)

@@ -81,33 +81,21 @@ def respond_command(
 def _answered(
     events: tuple[Path, ...], site: Path, out: Path | None, now: datetime, meter: Path | None, *, offline: bool
 ) -> tuple[Response, list[RunCalendar], Path]:
-    from planner.config import load_site
-    from planner.folders import folder_name, read_published
     from planner.geography import one_site_only
-    from planner.inputs import week_of
+    from planner.inputs import in_force_of, week_of
     from planner.respond.respond import respond
     from planner.sources.openadr import read_events
-    from planner.timegrid import week_name, zone
-    from trainer_hooks.publish import CALENDARS
 
     with stage("reading the events and the calendar in force"):
         asked = [event for path in events for event in read_events(path, now)]
-        made_from = load_site(site)
+        made_from, header, runs, home = in_force_of(site, out, now)
         one_site_only("gridpace respond", made_from.name, [other.name for other in made_from.others])
-        week_folder = week_name(now, zone(made_from.place.timezone))
-        folder = out or Path("out") / folder_name(made_from.name) / week_folder
-        header, runs, home = read_published(folder / CALENDARS)
-        if header.site != made_from.name:
-            raise ConfigError(
-                f"the calendar in {folder} is of site {header.site!r}; {site} describes {made_from.name!r}",
-                fix="name the site file that the calendar was made from",
-            )
         week = week_of(header, site, home, offline=offline)
         strange = {run.run for run in runs} ^ {run.name for run in week.runs}
         if strange:
             names = ", ".join(repr(name) for name in sorted(strange))
             raise ConfigError(
-                f"the calendar in {folder} and the site file {site} have not the same runs: {names} is in one of them",
+                f"the calendar in {home} and the site file {site} have not the same runs: {names} is in one of them",
                 fix="name the site file as it was when the calendar was made, or plan again and answer with that",
             )
         measured = None if meter is None else _measured(week, meter, asked, now)

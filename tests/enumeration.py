@@ -194,18 +194,23 @@ def _cost(week, chosen, known=math.inf):
     for run, (_, on) in zip(week.runs, chosen, strict=True):
         _add_waits(week, program, run, on, work)
     imports = [_add_block(week, program, block, it_terms[block.name], it_fixed[block.name]) for block in week.blocks]
-    for register in week.demand_registers:
-        billed = program.column(register.charge_per_kw, register.least_kw)
-        for interval in np.unique(register.interval[register.interval >= 0]):
-            slots = np.flatnonzero(register.interval == interval)
-            mean = [(i[t], 1.0 / len(slots)) for i in imports for t in slots]
-            program.row("le", [*mean, (billed, -1.0)], 0.0)
+    _add_peaks(week, program, imports)
     owed = sum(register.charge_per_kw * register.owed_kw for register in week.demand_registers)
     whole = [c.name for c in week.contracts if c.offered and c.all_or_none]
     return min(
         _with_contracts(week, program, imports, dict(zip(whole, bought, strict=True))).solve(known + owed) - owed
         for bought in itertools.product((0.0, 1.0), repeat=len(whole))
     )
+
+
+def _add_peaks(week, program, imports):
+    """Every register's highest mean import, and what it costs."""
+    for register in week.demand_registers:
+        billed = program.column(register.charge_per_kw, register.least_kw)
+        for interval in np.unique(register.interval[register.interval >= 0]):
+            slots = np.flatnonzero(register.interval == interval)
+            mean = [(i[t], 1.0 / len(slots)) for i in imports for t in slots]
+            program.row("le", [*mean, (billed, -1.0)], 0.0)
 
 
 def _with_contracts(week, program, imports, bought):
@@ -253,26 +258,30 @@ def _add_run(week, program, run, name, on, it_terms):
             if b < T:
                 made.append((b - run.checkpoint_s / 3600 / h, None, -rate * top * run.checkpoint_s / 3600))
 
+    return _add_work(week, program, run, made, per_h, _landing_h(week, run))
+
+
+def _add_work(week, program, run, made, per_h, landing_h):
+    """Lateness at every mark, and no more work than there is; returns the work done by an instant.
+
+    `made` tells (position from which it counts, column or None, work per slot or loss).
+    """
+
     def work_by(mark):
-        terms, fixed = [], 0.0
-        for since, column, amount in made:
-            if column is None:
-                fixed += amount if since < mark else 0.0
-            else:
-                terms.append((column, amount * min(1.0, max(0.0, mark - since))))
-        return terms, fixed
+        terms = [(c, v * min(1.0, max(0.0, mark - since))) for since, c, v in made if c is not None]
+        return terms, sum(v for since, c, v in made if c is None and since < mark)
 
     price = week.prices.lateness_per_gpu_h * run.lateness_weight * run.gpus
     for _, deadline, tokens in week.due_tokens(run):
         mark = week.grid.position(deadline)
-        while mark <= T + 1e-9:
+        while mark <= week.grid.n_slots + 1e-9:
             if mark > 1e-9:
                 terms, fixed = work_by(mark)
                 short = program.column(price)
                 program.row("le", [(c, -v) for c, v in terms] + [(short, -1.0)], fixed - tokens / per_h)
-            mark += 24.0 / h
-    terms, fixed = work_by(float(T))
-    program.row("le", terms, week.work_tokens(run) / per_h + _landing_h(week, run) - fixed)
+            mark += 24.0 / week.grid.slot_h
+    terms, fixed = work_by(float(week.grid.n_slots))
+    program.row("le", terms, week.work_tokens(run) / per_h + landing_h - fixed)
     return work_by
 
 

@@ -16,7 +16,7 @@ import highspy
 import numpy as np
 from scipy import sparse
 
-from tests.enumeration import _add_block, _add_run, _cost, _gpus_fit, _Program, patterns
+from tests.enumeration import _add_block, _add_peaks, _add_run, _cost, _gpus_fit, _Program, patterns
 
 SAME = 1e-9  # two costs as close as this are one
 
@@ -118,12 +118,7 @@ def _site_at(week, it, gpu):
 def _add_site(week, program, it_terms):
     """Add blocks and the billed peak, as `tests.enumeration` does for given patterns."""
     imports = [_add_block(week, program, b, it_terms[b.name], week.idle_kw(b)) for b in week.blocks]
-    for register in week.demand_registers:
-        billed = program.column(register.charge_per_kw, register.least_kw)
-        for interval in np.unique(register.interval[register.interval >= 0]):
-            slots = np.flatnonzero(register.interval == interval)
-            mean = [(i[t], 1.0 / len(slots)) for i in imports for t in slots]
-            program.row("le", [*mean, (billed, -1.0)], 0.0)
+    _add_peaks(week, program, imports)
 
 
 def _add_divisible(week, program, run, it_terms, used):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from tests.own_series import COLUMNS, own_sources
 from trainer_hooks.contract import RunCalendar
 from trainer_hooks.telemetry import Record
 
@@ -56,22 +57,6 @@ emergency_shed_share = 0.08
 approve = "policy"
 raw_days = 8
 """
-_SOURCE = """
-[sources.{signal}]
-provider = "csv"
-path = "{signal}.csv"
-time_column = "time"
-stamp = "start"
-time_zone = "UTC"
-step_minutes = 60
-kind = "actual"
-columns = {columns}
-"""
-_COLUMNS = {
-    "carbon": '{ carbon = { column = "carbon", unit = "gCO2e/kWh", basis = "direct" } }',
-    "price": '{ price = { column = "price", unit = "EUR/MWh" } }',
-    "weather": '{ dry_bulb = { column = "dry", unit = "degC" }, wet_bulb = { column = "wet", unit = "degC" } }',
-}
 _HALL = """
 [[block]]
 name = "{hall}"
@@ -105,7 +90,7 @@ on_off_grid_h = 2
 
 def write_site(folder: Path) -> Path:
     """Write the site file and the series that it names; returns the site file."""
-    series: dict[str, list[str]] = {name: [] for name in _COLUMNS}
+    series: dict[str, list[str]] = {name: [] for name in COLUMNS}
     hour = _FIRST
     while hour < _LAST:
         stamp, day = hour.strftime("%Y-%m-%dT%H:%M:%SZ"), hour.timetuple().tm_yday
@@ -119,7 +104,7 @@ def write_site(folder: Path) -> Path:
     heads = {"carbon": "time,carbon", "price": "time,price", "weather": "time,dry,wet"}
     for name, lines in series.items():
         (folder / f"{name}.csv").write_text("\n".join((heads[name], *lines, "")), encoding="utf-8")
-    sources = "".join(_SOURCE.format(signal=name, columns=columns) for name, columns in _COLUMNS.items())
+    sources = own_sources()
     halls = "".join(_HALL.format(hall=hall, gpus=GPUS) for hall in HALLS)
     (folder / "site.toml").write_text(_HEAD + sources + halls + "".join(_runs()), encoding="utf-8")
     return folder / "site.toml"

@@ -13,7 +13,7 @@ import numpy as np
 
 from planner.moves import Migration, Way
 from planner.run import PoolOption
-from tests.enumeration import _add_block, _add_run, _least_money, _Program, patterns
+from tests.enumeration import _add_block, _add_peaks, _add_run, _add_work, _least_money, _Program, patterns
 from tests.weeks import random_week
 
 
@@ -149,12 +149,7 @@ def _cost(week, places, others, known):
     for run, (name, on) in others:
         _add_run(week, program, run, name, on, it_terms)
     imports = [_add_block(week, program, b, it_terms[b.name], week.idle_kw(b)) for b in week.blocks]
-    for register in week.demand_registers:
-        billed = program.column(register.charge_per_kw, register.least_kw)
-        for interval in np.unique(register.interval[register.interval >= 0]):
-            slots = np.flatnonzero(register.interval == interval)
-            mean = [(i[t], 1.0 / len(slots)) for i in imports for t in slots]
-            program.row("le", [*mean, (billed, -1.0)], 0.0)
+    _add_peaks(week, program, imports)
     owed = sum(register.charge_per_kw * register.owed_kw for register in week.demand_registers)
     return program.solve(known + owed - fixed) - owed + fixed
 
@@ -191,22 +186,7 @@ def _add_moving(week, program, run, places, it_terms):
         if way is not None:
             kg = way.energy_kwh * float(week.signals.ci_gco2_per_kwh[a]) / 1000
             money += way.cost + kg * week.prices.carbon_per_t / 1000
-
-    def work_by(mark):
-        terms = [(c, v * min(1.0, max(0.0, mark - since))) for since, c, v in made if c is not None]
-        return terms, sum(v for since, c, v in made if c is None and since < mark)
-
-    price = week.prices.lateness_per_gpu_h * run.lateness_weight * run.gpus
-    for _, deadline, tokens in week.due_tokens(run):
-        mark = week.grid.position(deadline)
-        while mark <= T + 1e-9:
-            if mark > 1e-9:
-                terms, fixed = work_by(mark)
-                short = program.column(price)
-                program.row("le", [(c, -v) for c, v in terms] + [(short, -1.0)], fixed - tokens / per_h)
-            mark += 24.0 / h
-    terms, fixed = work_by(float(T))
-    program.row("le", terms, week.work_tokens(run) / per_h + _landing_h(week, run, own) - fixed)
+    _add_work(week, program, run, made, per_h, _landing_h(week, run, own))
     return money
 
 

@@ -20,10 +20,10 @@ from planner.evaluate.event_limits import promised_limits
 from planner.moves import no_moves
 from planner.outages import derated, left_kw
 from planner.respond.answer import Answer
-from planner.respond.course import OFF, RUN, course_of, cut
+from planner.respond.course import OFF, RUN
 from planner.respond.new_calendar import carries_on, new_calendar
 from planner.respond.outcome import Response, gives_way, store_gives
-from planner.respond.question import Question, Span
+from planner.respond.question import Span, pose
 from planner.respond.site_load import block_load, flows_of
 from planner.slots import spells
 from planner.timegrid import iso
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.respond.course import Course
+    from planner.respond.question import Question
     from planner.respond.site_load import BlockLoad, Flows
     from planner.week import Block, Week
     from power.flexibility import DemandResponse, Flexibility
@@ -87,7 +88,19 @@ def answer_outage(
             fix="give the end that is expected, with its offset",
         )
     seen = replace(derated(week, [outage]), issued_at=now)
-    question = _question(seen, header, runs, (now, start, max(start, end)), agreed=agreed, flexibility=flexibility)
+    now_s, from_s, until_s = ((t - week.grid.start).total_seconds() for t in (now, start, max(start, end)))
+    question = pose(
+        seen,
+        header,
+        runs,
+        now_s=now_s,
+        span=Span(from_s, from_s, from_s, until_s, until_s, (from_s, until_s)),
+        limits=(),
+        priced=np.zeros(week.grid.n_slots, dtype=np.bool_),
+        flexibility=flexibility,
+        agreed=agreed,
+        waits=False,
+    )
     block = seen.block(outage.block)
     healthy = week.block(outage.block)
     # The week has what else failed: of two outages of one block the one that leaves less counts.
@@ -111,33 +124,6 @@ def answer_outage(
         changes=not carries_on(answered),
     )
     return response, changed
-
-
-def _question(
-    seen: Week,
-    header: Calendar,
-    runs: Sequence[RunCalendar],
-    times: tuple[datetime, datetime, datetime],
-    *,
-    agreed: DemandResponse,
-    flexibility: Mapping[str, Flexibility],
-) -> Question:
-    now_s, from_s, until_s = ((t - seen.grid.start).total_seconds() for t in times)
-    pieces = cut(seen.grid, runs, (now_s, from_s, until_s))
-    given = {run.run: run for run in runs}
-    return Question(
-        week=seen,
-        plans={plan.block: plan for plan in header.blocks},
-        courses=tuple(course_of(seen, run, given[run.name], pieces) for run in seen.runs),
-        pieces=pieces,
-        now_s=now_s,
-        span=Span(from_s, from_s, from_s, until_s, until_s, ()),
-        limits=(),
-        priced=np.zeros(seen.grid.n_slots, dtype=np.bool_),
-        flexibility=flexibility,
-        agreed=agreed,
-        waits=False,
-    )
 
 
 def _answered(question: Question, block: Block, room_kw: npt.NDArray[np.float64]) -> Answer:

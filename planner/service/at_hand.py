@@ -6,7 +6,6 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from planner.folders import folder_name
 from planner.ledger.issued import StoredFile
 from planner.service.calendar_routes import JSON, MAY_CHANGE, NEVER_CHANGES, TEXT
 from trainer_hooks.publish import POINTER
@@ -34,7 +33,7 @@ class AtHand:
     def __init__(self, app: ASGIApp, state: ServiceState) -> None:
         self._app = app
         self._shelf = state.shelf
-        self._roots = tuple({f"/v1/sites/{name}/" for name in (state.site, folder_name(state.site))})
+        self._roots = state.roots
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""

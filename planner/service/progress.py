@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 from planner.ledger.decisions import in_force, standing
 from planner.ledger.service_tables import TelemetryHour
 from planner.moves import home
+from planner.rolling.behind import expected_tokens
 from planner.service.publishing import stored_calendar
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def progress_until(session: Session, site: Site, now: datetime, start: datetime)
         lies_in = None if run.migration is None else run.migration.lies_in
         stands = Progress(tokens, run.running_in, run.running_gpus, lies_in)
         if followed is not None and followed.valid_until >= start:
-            tokens += _expected(followed, now, start)
+            tokens += expected_tokens(followed, now, start)
             stands = _at_end(run, followed, start, tokens)
         found[run.name] = stands
     return found
@@ -119,12 +120,3 @@ def _windows(session: Session, site: str, now: datetime) -> dict[str, RunCalenda
         return {}
     _, runs = stored_calendar(session, stands.calendar_id)
     return {run.run: run for run in runs}
-
-
-def _expected(run: RunCalendar, now: datetime, start: datetime) -> float:
-    total = 0.0
-    for window in run.windows:
-        inside = (min(window.end, start) - max(window.start, now)).total_seconds()
-        if inside > 0.0:
-            total += window.tokens * inside / (window.end - window.start).total_seconds()
-    return total

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from planner.folders import folder_name
 from planner.service.bell import Bell
 from planner.service.live.changing import Changing
 from planner.service.readiness import Readiness
@@ -89,6 +90,11 @@ class ServiceState:
     counts: Counts = field(default_factory=Counts)
     instance: str = ""
     bell: Bell = field(default_factory=Bell)
+
+    @cached_property
+    def roots(self) -> tuple[str, ...]:
+        """What the paths of the site begin with: it goes by its name, and by that of its folder."""
+        return tuple({f"/v1/sites/{name}/" for name in (self.site, folder_name(self.site))})
 
     @cached_property
     def changing(self) -> Changing:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from starlette.concurrency import run_in_threadpool
 
 from planner.errors import GridpaceError
-from planner.folders import folder_name
 from trainer_hooks.publish import POINTER
 
 if TYPE_CHECKING:
@@ -38,9 +37,8 @@ class Unchanged:
         self._app = app
         self._shelf = state.shelf
         self._waiting = state.waiting
-        roots = {f"/v1/sites/{name}/" for name in (state.site, folder_name(state.site))}
-        self._pointers = frozenset(f"{root}calendars/{POINTER}" for root in roots)
-        self._runs = tuple(f"{root}runs/" for root in roots)
+        self._pointers = frozenset(f"{root}calendars/{POINTER}" for root in state.roots)
+        self._runs = tuple(f"{root}runs/" for root in state.roots)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""

@@ -12,25 +12,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.mini_site import ROOT
+from tests.own_series import own_sources
 
 pytestmark = pytest.mark.deep
 
-SOURCE = """
-[sources.{name}]
-provider = "csv"
-path = "series.csv"
-time_column = "time"
-stamp = "start"
-time_zone = "UTC"
-step_minutes = 60
-kind = "actual"
-columns = {columns}
-"""
-COLUMNS = {
-    "carbon": '{ carbon = { column = "ci", unit = "gCO2e/kWh", basis = "direct" } }',
-    "price": '{ price = { column = "price", unit = "EUR/MWh" } }',
-    "weather": '{ dry_bulb = { column = "dry", unit = "degC" }, wet_bulb = { column = "wet", unit = "degC" } }',
-}
 RUN = """
 [[run]]
 name = "{name}"
@@ -90,7 +75,7 @@ count = 384
 
 def series() -> str:
     """Hours from February on, whose days and weeks differ in price and carbon."""
-    rows, start = ["time,ci,price,dry,wet"], datetime(2024, 2, 1, tzinfo=UTC)
+    rows, start = ["time,carbon,price,dry,wet"], datetime(2024, 2, 1, tzinfo=UTC)
     for h in range(62 * 24):
         day, dry = math.sin(2 * math.pi * (h - 7) / 24), 8 + 6 * math.sin(2 * math.pi * (h - 9) / 24)
         ci, price = 350 - 120 * day - 90 * math.sin(2 * math.pi * h / 216), 80 + 35 * day + 20 * math.sin(h / 27)
@@ -101,8 +86,7 @@ def series() -> str:
 def test_a_month_is_planned_from_its_site_file(tmp_path):
     (tmp_path / "series.csv").write_text(series(), encoding="utf-8")
     runs = [RUN.format(name=n, gpus=g, tokens=g * 900 * 86400 * d, deadline=at) for n, g, d, at in RUNS]
-    sources = [SOURCE.format(name=name, columns=columns) for name, columns in COLUMNS.items()]
-    (tmp_path / "month.toml").write_text(SITE + "".join(sources + runs), encoding="utf-8")
+    (tmp_path / "month.toml").write_text(SITE + own_sources("series.csv") + "".join(runs), encoding="utf-8")
     command = [
         sys.executable, "-m", "planner.cli", "plan", "month.toml", "--month", "2024-03", "--json", "--issued-at",
         "2024-02-29T18:00:00Z", "--offline",

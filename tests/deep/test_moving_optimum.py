@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.evaluate import evaluate
-from planner.optimize import PlanOptions, plan
-from planner.publish import to_calendar
 from planner.stagger import longest_moves
 from tests.moving import best_moving_cost, moving_week
-
-EXACT = PlanOptions(gap_target=0.0, time_limit_s=600.0)
+from tests.optima import check_optimum
 
 
 def drawn(seed):
@@ -24,10 +20,4 @@ def drawn(seed):
 @pytest.mark.parametrize("seed", range(200))
 def test_a_small_week_with_moves_reaches_its_optimum(seed):
     week = drawn(seed)
-    found = plan(week, EXACT)
-    assert found.status == "optimal"
-    assert found.objective == pytest.approx(best_moving_cost(longest_moves(week)), rel=1e-6, abs=1e-6)
-    calendar, runs = to_calendar(
-        week, found.schedule, status=found.status, certified_gap=0.0, shortfalls=found.shortfalls
-    )
-    assert evaluate(calendar, runs, week).clean
+    check_optimum(week, best_moving_cost(longest_moves(week)))

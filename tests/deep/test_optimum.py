@@ -7,14 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from planner.evaluate import evaluate
-from planner.optimize import PlanOptions, plan
-from planner.publish import to_calendar
 from planner.stagger import longest_moves
 from tests.exhaustive import exhaustive_cost
+from tests.optima import check_optimum
 from tests.weeks import random_week
 
-EXACT = PlanOptions(gap_target=0.0, time_limit_s=600.0)
 MOST_SLOTS = {1: 12, 2: 10, 3: 8, 4: 6}
 """Count of gangs -> slots that can be had with any rules; every tenth week has twelve and stricter ones."""
 
@@ -44,10 +41,4 @@ def small_week(seed):
 @pytest.mark.parametrize("seed", range(500))
 def test_a_small_week_reaches_its_optimum(seed):
     week = small_week(seed)
-    found = plan(week, EXACT)
-    assert found.status == "optimal"
-    assert found.objective == pytest.approx(exhaustive_cost(longest_moves(week)), rel=1e-6, abs=1e-6)
-    calendar, runs = to_calendar(
-        week, found.schedule, status=found.status, certified_gap=0.0, shortfalls=found.shortfalls
-    )
-    assert evaluate(calendar, runs, week).clean
+    check_optimum(week, exhaustive_cost(longest_moves(week)))

@@ -13,17 +13,10 @@ from planner.errors import ConfigError, DataUnavailable, SchemaChanged
 from planner.sources import SourceSpec, open_source
 from planner.sources.cache import ResponseCache
 from planner.sources.open_meteo import ARCHIVE_URL, FORECAST_URL
+from tests.stand_in import UNITS
 
 NOW = datetime(2024, 5, 13, 12, 10, tzinfo=UTC)
 TODAY = datetime(2024, 5, 13, tzinfo=UTC)
-UNITS = {
-    "time": "iso8601",
-    "temperature_2m": "°C",
-    "relative_humidity_2m": "%",
-    "wet_bulb_temperature_2m": "°C",
-    "shortwave_radiation": "W/m²",
-    "wind_speed_100m": "m/s",
-}
 
 
 def opened(cache=None, *, offline=False, now=NOW):
