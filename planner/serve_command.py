@@ -8,7 +8,7 @@ import click
 
 from planner.command import FILE, OFFLINE
 from planner.errors import ConfigError
-from planner.service.tokens import ROLES, Role
+from planner.service.token_roles import ROLES, Role
 from planner.terminal import note
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Depends, Request
 
 from planner.service.guard import Refused
-from planner.service.tokens import Principal, Role
+from planner.service.token_roles import Role
+from planner.service.tokens import Principal
 
 if TYPE_CHECKING:
     from planner.service.state import ServiceState

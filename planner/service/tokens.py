@@ -10,12 +10,10 @@ import stat
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from planner.errors import ConfigError, ExportError, NotPermitted
+from planner.service.token_roles import ROLES, Role
 
-Role = Literal["viewer", "planner", "agent"]
-ROLES: tuple[Role, ...] = ("viewer", "planner", "agent")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _SECRET_BYTES = 32
